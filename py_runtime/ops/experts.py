@@ -9,6 +9,7 @@ from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.gpu.shader_sources import all_shaders
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.gemm import MAX_CPU_COLUMNS
 from py_runtime.ops.kernels.matrices import Matrix, Weight, matrices_of, part_rows
 from py_runtime.ops.registry import Op, register
 
@@ -46,6 +47,11 @@ class Experts(Op):
         self.on_cpu = self.builder.target.cpu
         self.gate_up, self.down = self._matrices()
         self.hidden = self.down.columns
+        widest = max(self.width, self.hidden)
+        self.require(
+            not self.on_cpu or widest <= MAX_CPU_COLUMNS,
+            f"experts of {widest} columns; the CPU multiplies up to {MAX_CPU_COLUMNS}",
+        )
         tokens = numel(self.x.max_dims[:-1])
         slots = tokens * self.used
         chosen = self.scratch("chosen experts", slots * 4)

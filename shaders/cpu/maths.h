@@ -106,10 +106,6 @@ INLINE f32x4 gelu_tanh4(f32x4 x) { return x * sigmoid4(1.5957691f * (x + 0.04471
 
 INLINE f32 exp_f32(f32 x) { return exp4(splat(x)).x; }
 INLINE f32 sigmoid_f32(f32 x) { return sigmoid4(splat(x)).x; }
-INLINE f32 silu_f32(f32 x) { return silu4(splat(x)).x; }
-INLINE f32 tanh_f32(f32 x) { return tanh4(splat(x)).x; }
-INLINE f32 gelu_f32(f32 x) { return gelu4(splat(x)).x; }
-INLINE f32 gelu_tanh_f32(f32 x) { return gelu_tanh4(splat(x)).x; }
 INLINE f32 round_f32(f32 x) { return __builtin_rintf(x); }  // halves to even
 INLINE f32 rsqrt_f32(f32 x) { return 1.0f / __builtin_sqrtf(x); }
 

@@ -74,11 +74,13 @@ INLINE f32 half_to_float(u16 half) {
   return as_float(as_bits(value) | (half & 0x8000u) << 16);
 }
 
-INLINE f32x4 halves_to_floats(const u16 *halves) {
-  u32x4 bits = (u32x4)wasm_u32x4_load16x4(halves);
+// The same of four, in the lower halves of words.
+INLINE f32x4 floats_of_halves(u32x4 bits) {
   u32x4 magnitude = bits & 0x7fffu;
   f32x4 value = (f32x4)(magnitude << 13) * 0x1p112f;  // subnormals come out right, too
   u32x4 special = (u32x4)(magnitude >= 0x7c00u);  // infinities and NaN
   u32x4 whole = ((u32x4)value & ~special) | ((0x7f800000u | (magnitude & 0x3ffu) << 13) & special);
   return (f32x4)(whole | (bits & 0x8000u) << 16);
 }
+
+INLINE f32x4 halves_to_floats(const u16 *halves) { return floats_of_halves((u32x4)wasm_u32x4_load16x4(halves)); }

@@ -3,7 +3,7 @@
 #include "experts/dots.h"
 
 enum {
-  MOST_BY_INTEGERS = 4,  // tokens: more are worth dequantising a row
+  MOST_BY_INTEGERS = 16,  // tokens: more are worth dequantising a row
   WHOLES_BYTES = SCRATCH_BYTES / 2,
 };
 

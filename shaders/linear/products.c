@@ -2,32 +2,33 @@
 
 #include "linear/products.h"
 
-enum {
-  TILE = 4,  // rows and tokens that are multiplied together: their 16 sums stay in registers
-  SCRATCH_FLOATS = SCRATCH_BYTES / sizeof(f32),
-};
+enum { SCRATCH_FLOATS = SCRATCH_BYTES / sizeof(f32) };
 
-Pairs pairs_of(const Call *call, u32 group) {
-  const Epilogue *epilogue = PLUG(Epilogue, epilogue);
-  const ProductParams *params = call->buffers[BINDING_params];
-  u32 most = CONSTANT(SIDE) / 2;
-  Pairs pairs = {.first = group * most};
-  pairs.count = pairs.first < params->pairs ? min_u32(most, params->pairs - pairs.first) : 0;
-  for (u32 at = 0; at < (pairs.count + 1) / 2 * 2; at++) {
-    u32x2 rows = epilogue->pair_rows(call, pairs.first + min_u32(at, pairs.count - 1));
-    pairs.rows[2 * at] = rows.x;
-    pairs.rows[2 * at + 1] = rows.y;
+// Tokens whose sums with TILE rows stay in registers: machines without byte dots may have half as many.
+INLINE u32 tokens_at_once(void) { return has_byte_dots() ? TILE : TILE / 2; }
+
+static Pairs some_pairs(const Call *call, u32 first, u32 count) {
+  Pairs pairs = {.first = first, .count = count};
+  u32 each = rows_of_each(count);
+  u32 *firsts = pairs.rows, *seconds = pairs.rows + each;
+  PLUG(Epilogue, epilogue)->rows(call, first, count, firsts, seconds);
+  for (u32 at = count; at < each; at++) {
+    firsts[at] = firsts[count - 1];
+    seconds[at] = seconds[count - 1];
   }
   return pairs;
 }
 
-void store_sums(const Call *call, const Pairs *pairs, u32 token, const f32 *sums) {
-  f32 firsts[MAX_PAIRS], seconds[MAX_PAIRS];
-  for (u32 at = 0; at < pairs->count; at++) {
-    firsts[at] = sums[2 * at];
-    seconds[at] = sums[2 * at + 1];
-  }
-  PLUG(Epilogue, epilogue)->store(call, token, pairs->first, pairs->count, firsts, seconds);
+Pairs pairs_of(const Call *call, u32 group) {
+  u32 all = ((const ProductParams *)call->buffers[BINDING_params])->pairs;
+  u32 most = CONSTANT(SIDE) / 2, first = group * most;
+  if (first >= all) return (Pairs){first, 0, {0}};
+  return some_pairs(call, first, min_u32(most, all - first));
+}
+
+void store_sums(const Call *call, const Pairs *pairs, u32 token, f32 *sums) {
+  f32 *seconds = sums + rows_of_each(pairs->count);
+  PLUG(Epilogue, epilogue)->store(call, token, pairs->first, pairs->count, sums, seconds);
 }
 
 INLINE f32x4 horizontal_sums(f32x4 a, f32x4 b, f32x4 c, f32x4 d) {
@@ -69,11 +70,12 @@ static void multiply_rows(const f32 *rows, u32 row_stride, const f32 *x, u32 col
 static void multiply_pairs(const Call *call, const Pairs *pairs, f32 *rows, const Weights *kind, const f32 *x) {
   const ProductParams *params = call->buffers[BINDING_params];
   Matrix matrix = linear_matrix(&params->shape, BUFFER(const u8, weight), BUFFER(const u8, scales));
-  u32 columns = 4 * matrix.quads, row_stride = 8 * matrix.octets, count = (2 * pairs->count + TILE - 1) / TILE * TILE;
+  u32 columns = 4 * matrix.quads, row_stride = 8 * matrix.octets, count = 2 * rows_of_each(pairs->count);
   for (u32 at = 0; at < count; at++) kind->dequantise(&matrix, pairs->rows[at], 0, matrix.octets, rows + at * row_stride);
   f32 sums[TILE][2 * MAX_PAIRS];
-  for (u32 token = 0; token < params->shape.tokens; token += TILE) {
-    u32 tokens = min_u32(TILE, params->shape.tokens - token);
+  u32 at_once = tokens_at_once();
+  for (u32 token = 0; token < params->shape.tokens; token += at_once) {
+    u32 tokens = min_u32(at_once, params->shape.tokens - token);
     for (u32 at = 0; at < count; at += TILE) {
       const f32 *first = rows + at * row_stride;
       multiply_rows(first, row_stride, x + token * columns, columns, tokens, sums[0] + at, 2 * MAX_PAIRS);
@@ -84,13 +86,13 @@ static void multiply_pairs(const Call *call, const Pairs *pairs, f32 *rows, cons
 
 void multiply_floats(const Call *call, Share share, const Weights *kind, const f32 *x) {
   const ProductParams *params = call->buffers[BINDING_params];
-  u32 at_once = SCRATCH_FLOATS / (8 * params->shape.octets * TILE) * 2;  // pairs whose rows fit
+  u32 at_once = SCRATCH_FLOATS / (8 * params->shape.octets * 2 * TILE) * TILE;  // pairs whose rows fit
   f32 *rows = scratch_of(share.thread);
   for (u32 group = share.first; group < share.last; group++) {
     Pairs pairs = pairs_of(call, group);
-    for (u32 at = 0; at < pairs.count; at += at_once) {
-      Pairs some = {.first = pairs.first + at, .count = min_u32(at_once, pairs.count - at)};
-      __builtin_memcpy(some.rows, pairs.rows + 2 * at, sizeof(u32) * (2 * MAX_PAIRS - 2 * at));
+    if (pairs.count && pairs.count <= at_once) multiply_pairs(call, &pairs, rows, kind, x);
+    for (u32 at = 0; pairs.count > at_once && at < pairs.count; at += at_once) {
+      Pairs some = some_pairs(call, pairs.first + at, min_u32(at_once, pairs.count - at));
       multiply_pairs(call, &some, rows, kind, x);
     }
   }

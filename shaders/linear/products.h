@@ -5,17 +5,23 @@
 #include "linear/fragments/epilogue.h"
 #include "shared/weights/weights.h"
 
-// The pairs of rows that a workgroup computes, for all tokens.
+enum { TILE = 4 };  // rows that are multiplied together
+
+// Pairs of rows that are computed at a time.
 typedef struct {
   u32 first;
   u32 count;
-  u32 rows[2 * MAX_PAIRS];  // two each, and the last one again up to a multiple of four
+  u32 rows[2 * MAX_PAIRS];  // the first ones, then the second ones; the last of each again up to whole tiles
 } Pairs;
 
+// The rows of as many first ones as second ones.
+INLINE u32 rows_of_each(u32 pairs) { return ceil_div(pairs, TILE) * TILE; }
+
+// The pairs of a workgroup.
 Pairs pairs_of(const Call *call, u32 group);
 
-// Stores the sums of a token: [2 pairs].
-void store_sums(const Call *call, const Pairs *pairs, u32 token, const f32 *sums);
+// Stores the sums of a token, which are laid out as the rows are.
+void store_sums(const Call *call, const Pairs *pairs, u32 token, f32 *sums);
 
 // Multiplies the share's rows, dequantised, by tokens in floats. x: [tokens, columns].
 void multiply_floats(const Call *call, Share share, const Weights *kind, const f32 *x);

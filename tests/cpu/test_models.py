@@ -8,12 +8,21 @@ import pytest
 from gguf import GGMLQuantizationType as Kind
 from safetensors.numpy import load_file
 
+from export.decoder import Decoder
+from export.decoder_graph import DecoderGraph
+from export.sources import HuggingFaceSource
 from tests.default_model import test_goldens as default
 from tests.export import test_families as families
 from tests.gguf.mixes import MIXES
 from tests.gguf.test_mixes import check as check_mix
 from tests.gguf.test_models import CASES, check_tokens
 from tests.golden import TWO_PLANES, Tolerance
+from tests.graph.test_probes import (  # noqa: F401  (what tests ask for)
+    check_every_layer,
+    decoder,
+    graph,
+    source,
+)
 from tests.model.test_embed import (  # noqa: F401  (tests)
     test_hidden_states_are_torchs,
     test_requests_in_openais_shapes,
@@ -72,6 +81,15 @@ def test_the_default_model(cpu: CpuRunner) -> None:
 
 def test_verify_tells_sound_from_spoilt(toy: PlacedToy) -> None:
     check_reports(toy, near=TWO_PLANES)
+
+
+def test_every_layer_is_torchs(
+    source: HuggingFaceSource,  # noqa: F811  (a fixture)
+    graph: DecoderGraph,  # noqa: F811  (a fixture)
+    decoder: Decoder,  # noqa: F811  (a fixture)
+    cpu: CpuRunner,
+) -> None:
+    check_every_layer(source, graph, decoder, cpu, BY_INTEGERS)
 
 
 @pytest.mark.parametrize("family", MIXERS)

@@ -48,6 +48,17 @@ def decoder(source: HuggingFaceSource, graph: DecoderGraph) -> Decoder:
 def test_every_layer_is_torchs_at_any_shape_and_position(
     source: HuggingFaceSource, graph: DecoderGraph, decoder: Decoder, runner: Runner
 ) -> None:
+    check_every_layer(source, graph, decoder, runner, CLOSE)
+
+
+def check_every_layer(
+    source: HuggingFaceSource,
+    graph: DecoderGraph,
+    decoder: Decoder,
+    runner: Runner,
+    tolerance: Tolerance,
+) -> None:
+    """Compare each layer with torch's, at several shapes and positions of one graph."""
     starts = (0, *ENDS[:-1])
     constants = source.constants(graph.config, graph.constants)
     results = runner.run(
@@ -68,8 +79,10 @@ def test_every_layer_is_torchs_at_any_shape_and_position(
             width = wanted[name].shape[0]
             tokens = 1 if name == "norm" else end - start
             assert row[name].size == tokens * width
-            compare(f"{name} after {end}", row[name].reshape(-1, width)[-1], wanted[name], CLOSE)
-        compare(f"logits, {end}", row["probed"][0], last_logits(decoder, TOKENS[:end]), CLOSE)
+            found = row[name].reshape(-1, width)[-1]
+            compare(f"{name} after {end}", found, wanted[name], tolerance)
+        logits = last_logits(decoder, TOKENS[:end])
+        compare(f"logits, {end}", row["probed"][0], logits, tolerance)
         np.testing.assert_array_equal(row["probed"], row["plain"])
     np.testing.assert_array_equal(results[-1]["afterwards"], results[-1]["plain"])
 

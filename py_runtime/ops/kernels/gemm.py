@@ -15,6 +15,7 @@ from py_runtime.ops.kernels.tilings import choose_tilings
 from py_runtime.ops.kernels.token_inputs import Norm
 from py_runtime.ops.registry import Op
 
+MAX_CPU_COLUMNS = 1 << 15  # eight rows of floats fit a thread's memory (shaders/linear/products.c)
 # Of side 64, two for each core of a large device: fewer leave it idle. Measured on an H200: with
 # such tiles alone a prompt of 128 tokens takes 21 % (8B parameters) to 105 % (135M) longer; with
 # tiles of side 32 alone one of 512 tokens takes 5 % longer (1B and 8B).
@@ -35,6 +36,10 @@ class Gemm:
         known: "dict[str, PreparedTokens]",
     ) -> None:
         self.epilogue = epilogue
+        op.require(
+            not op.builder.target.cpu or matrix.columns <= MAX_CPU_COLUMNS,
+            f"rows of {matrix.columns} columns; the CPU multiplies up to {MAX_CPU_COLUMNS}",
+        )
         self.eps = norm.eps if norm is not None else 0.0
         self.shared = {**matrix.fields, "eps": self.eps}
         self.prepare = prepare_tokens(op, x, max_tokens, matrix, norm, known)

@@ -14,8 +14,9 @@ typedef struct {
 } ProductParams;
 
 typedef struct {
-  u32x2 (*pair_rows)(const Call *call, u32 pair);
-  // Takes the sums of a token's pairs from `pair` on: the first rows' and the second ones'. It may change them.
+  // Names the rows of `count` pairs from `pair` on: the first ones, and the second ones.
+  void (*rows)(const Call *call, u32 pair, u32 count, u32 *firsts, u32 *seconds);
+  // Takes the sums of the same rows for a token, and may change them.
   void (*store)(const Call *call, u32 token, u32 pair, u32 count, f32 *firsts, f32 *seconds);
 } Epilogue;
 

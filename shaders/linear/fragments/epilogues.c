@@ -7,28 +7,31 @@
 #include "linear/fragments/gate.h"
 #include "linear/fragments/output_residual.wgsl.h"
 
-// The parameters of all outputs begin alike: shape, pairs, rows.
-static u32x2 rows_pair_rows(const Call *call, u32 pair) {
+// Which two rows are a pair does not matter: the first half of all rows are first ones. The parameters of all outputs
+// begin alike: shape, pairs, rows.
+static void rows_rows(const Call *call, u32 pair, u32 count, u32 *firsts, u32 *seconds) {
   u32 last = PARAMS(output_residual)->rows - 1;
-  return (u32x2){min_u32(2 * pair, last), min_u32(2 * pair + 1, last)};
+  for (u32 at = 0; at < count; at++) {
+    firsts[at] = min_u32(2 * pair + at, last);
+    seconds[at] = min_u32(2 * pair + count + at, last);
+  }
 }
 
 static void rows_store(const Call *call, u32 token, u32 pair, u32 count, f32 *firsts, f32 *seconds) {
-  f32 sums[2 * MAX_PAIRS];
-  for (u32 at = 0; at < count; at++) {
-    sums[2 * at] = firsts[at];
-    sums[2 * at + 1] = seconds[at];
-  }
+  const Output *output = PLUG(Output, output);
   u32 rows = min_u32(2 * count, PARAMS(output_residual)->rows - 2 * pair);
-  PLUG(Output, output)->store(call, token, 2 * pair, rows, sums);
+  output->store(call, token, 2 * pair, min_u32(count, rows), firsts);
+  if (rows > count) output->store(call, token, 2 * pair + count, rows - count, seconds);
 }
 
-FRAGMENT(Epilogue, linear_fragments_epilogue_rows) = {rows_pair_rows, rows_store};
+FRAGMENT(Epilogue, linear_fragments_epilogue_rows) = {rows_rows, rows_store};
 
-static u32x2 swiglu_pair_rows(const Call *call, u32 pair) {
+static void swiglu_rows(const Call *call, u32 pair, u32 count, u32 *firsts, u32 *seconds) {
   u32 pairs = PARAMS(epilogue_swiglu)->pairs;
-  u32 row = min_u32(pair, pairs - 1);
-  return (u32x2){row, pairs + row};
+  for (u32 at = 0; at < count; at++) {
+    firsts[at] = pair + at;
+    seconds[at] = pairs + pair + at;
+  }
 }
 
 static void swiglu_store(const Call *call, u32 token, u32 pair, u32 count, f32 *firsts, f32 *seconds) {
@@ -43,11 +46,15 @@ static void swiglu_store(const Call *call, u32 token, u32 pair, u32 count, f32 *
   PLUG(Gate, gate)->row(firsts, seconds, BUFFER(f32, out) + token * params->pairs + pair, count);
 }
 
-FRAGMENT(Epilogue, linear_fragments_epilogue_swiglu) = {swiglu_pair_rows, swiglu_store};
+FRAGMENT(Epilogue, linear_fragments_epilogue_swiglu) = {swiglu_rows, swiglu_store};
 
-static u32x2 qkv_rows(const Call *call, u32 pair) {
+static void qkv_rows(const Call *call, u32 pair, u32 count, u32 *firsts, u32 *seconds) {
   const epilogue_qkv_params *params = PARAMS(epilogue_qkv);
-  return qkv_pair_rows((const QkvPlaces *)&params->first_head, min_u32(pair, params->pairs - 1));
+  for (u32 at = 0; at < count; at++) {
+    u32x2 rows = qkv_pair_rows((const QkvPlaces *)&params->first_head, pair + at);
+    firsts[at] = rows.x;
+    seconds[at] = rows.y;
+  }
 }
 
 static void qkv_store(const Call *call, u32 token, u32 pair, u32 count, f32 *firsts, f32 *seconds) {

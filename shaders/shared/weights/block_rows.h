@@ -1,20 +1,32 @@
 // What every kind of weights in blocks offers: see blocks.h for what stands above this include.
 
-// Computes the values of a block in the order of columns.
-static void dequantise_block(const Matrix *matrix, u32 row, u32 block, f32 *out) {
-  Bytes bytes = load_bytes(matrix, row, block);
-  u8 grouped[32];
-  wasm_v128_store(grouped, (v128_t)bytes.low);
-  wasm_v128_store(grouped + 16, (v128_t)bytes.high);
-  for (u32 column = 0; column < 32; column++) {
-    u32 at = PAIRED ? column / 2 + column % 2 * 16 : column / 8 * 4 + column % 4 + column / 4 % 2 * 16;
-    f32x2 affine = half_affine(matrix, row, block, column * HALVES / 32);
-    i32 byte = SIGNED ? (i8)grouped[at] : grouped[at];
-    out[column] = (f32)(byte - CENTRE) * affine.x + affine.y;
+// Computes 16 columns, which share a scale.
+INLINE void dequantise_half(v128_t bytes, f32x2 affine, f32 *out) {
+  v128_t centre = wasm_i16x8_const_splat(CENTRE);
+  for (u32 at = 0; at < 2; at++) {
+    v128_t wide = at ? (SIGNED ? wasm_i16x8_extend_high_i8x16(bytes) : wasm_u16x8_extend_high_u8x16(bytes))
+                     : (SIGNED ? wasm_i16x8_extend_low_i8x16(bytes) : wasm_u16x8_extend_low_u8x16(bytes));
+    wide = wasm_i16x8_sub(wide, centre);
+    f32x4 first = (f32x4)wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wide)) * affine.x;
+    f32x4 second = (f32x4)wasm_f32x4_convert_i32x4(wasm_i32x4_extend_high_i16x8(wide)) * affine.x;
+    store_f32x4(out + 8 * at, ADDS ? first + affine.y : first);
+    store_f32x4(out + 8 * at + 4, ADDS ? second + affine.y : second);
   }
 }
 
+// Computes the values of a block in the order of columns.
+INLINE void dequantise_block(const Matrix *matrix, u32 row, u32 block, f32 *out) {
+  Bytes bytes = in_order(load_bytes(matrix, row, block), PAIRED);
+  f32x2 first = half_affine(matrix, row, block, 0);
+  dequantise_half((v128_t)bytes.low, first, out);
+  dequantise_half((v128_t)bytes.high, HALVES == 2 ? half_affine(matrix, row, block, 1) : first, out + 16);
+}
+
 static void dequantise(const Matrix *matrix, u32 row, u32 octet, u32 count, f32 *out) {
+  if (octet % 4 == 0 && count % 4 == 0) {
+    for (u32 block = octet / 4; block < (octet + count) / 4; block++, out += 32) dequantise_block(matrix, row, block, out);
+    return;
+  }
   f32 values[32];
   u32 known = ~0u;
   for (u32 at = octet; at < octet + count; at++, out += 8) {
@@ -25,30 +37,7 @@ static void dequantise(const Matrix *matrix, u32 row, u32 octet, u32 count, f32 
 
 enum { ROWS = 4 };  // that share the loads of x
 
-// Computes the scales of a row's blocks, and returns what is added to its products in all.
-static f32 prepare_row(const Matrix *matrix, u32 row, u32 blocks, const WholeToken *x, f32 *scales, f32 *addends) {
-  u32 padded = padded_blocks(blocks) * HALVES;
-  row_affine(matrix, row, blocks, scales, addends);
-  if (!ADDS && CENTRE == 0) return 0.0f;
-  for (u32 at = blocks * HALVES; at < padded; at++) scales[at] = addends[at] = 0.0f;
-  const f32 *sums = HALVES == 2 ? x->half_sums : x->sums;
-  f32x4 added = splat(0.0f);
-  for (u32 at = 0; at < padded; at += 4) {
-    f32x4 addend = -(f32)CENTRE * load_f32x4(scales + at);
-    if (ADDS) addend += load_f32x4(addends + at);
-    added = fma4(addend, load_f32x4(sums + at), added);
-  }
-  return sum_of(added);
-}
-
 INLINE f32x4 to_floats(i32x4 v) { return __builtin_convertvector(v, f32x4); }
-
-// A block's scales, for lanes that are its octets.
-INLINE f32x4 octet_scales(const f32 *scales) {
-  if (HALVES == 1) return splat(scales[0]);
-  v128_t both = wasm_v128_load64_zero(scales);
-  return (f32x4)wasm_i32x4_shuffle(both, both, 0, 0, 1, 1);
-}
 
 // The products of a block in 16 bits: a lane has an octet. x: as in tokens.h.
 INLINE i32x4 dot_wholes(Bytes bytes, const v128_t *x) {
@@ -77,40 +66,67 @@ INLINE i32x4 dot_planes(Bytes bytes, const v128_t *x) {
 INLINE i32x4 dot_planes(Bytes bytes, const v128_t *x) { return dot_wholes(bytes, x); }  // never called
 #endif
 
-// Adds the products of four rows to partial sums. scales: [ROWS, stride].
-INLINE void add_rows(
-    const Matrix *matrix, const u32 *rows, const WholeToken *x, int by_planes, const f32 *scales, u32 stride,
-    f32x4 *sums) {
-  f32x4 parts[ROWS] = {sums[0], sums[1], sums[2], sums[3]};
+// Transposes four values of each of four rows.
+INLINE void transpose(const f32 *rows, u32 stride, f32 *out) {
+  f32x4 a = load_f32x4(rows), b = load_f32x4(rows + stride);
+  f32x4 c = load_f32x4(rows + 2 * stride), d = load_f32x4(rows + 3 * stride);
+  f32x4 ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  f32x4 cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  store_f32x4(out, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+  store_f32x4(out + 4, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+  store_f32x4(out + 8, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+  store_f32x4(out + 12, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+
+#ifndef OWN_ROWS_AFFINE
+// Computes the scales of four rows, [blocks, HALVES, ROWS], and returns what is added to their products in all.
+// sums: [blocks, HALVES], of x.
+static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *sums, f32 *scales) {
+  u32 stride = padded_blocks(blocks) * HALVES;
+  f32 *own = scales + ROWS * stride, *own_addends = own + ROWS * stride;
+  for (u32 row = 0; row < ROWS; row++) {
+    row_affine(matrix, rows[row], blocks, own + row * stride, own_addends + row * stride);
+  }
+  f32x4 added = splat(0.0f);
+  for (u32 at = 0; at < stride; at += 4) {
+    f32 addends[4 * ROWS];
+    transpose(own + at, stride, scales + ROWS * at);
+    if (ADDS) transpose(own_addends + at, stride, addends);
+    for (u32 each = 0; each < 4 && at + each < blocks * HALVES && (ADDS || CENTRE > 0); each++) {
+      f32x4 addend = -(f32)CENTRE * load_f32x4(scales + ROWS * (at + each));
+      if (ADDS) addend += load_f32x4(addends + ROWS * each);
+      added = fma4(addend, splat(sums[at + each]), added);
+    }
+  }
+  return added;
+}
+#endif
+
+// Adds the products of four rows with a token. scales: [blocks, HALVES, ROWS].
+INLINE f32x4 multiply_rows(
+    const Matrix *matrix, const u32 *rows, const WholeToken *x, int by_planes, const f32 *scales) {
+  f32x4 parts[ROWS] = {0};
   u32 own[ROWS] = {rows[0], rows[1], rows[2], rows[3]};
-  for (u32 block = 0; block < matrix->octets / 4; block++) {
+  for (u32 block = 0; block < matrix->octets / 4; block++, scales += HALVES * ROWS) {
     v128_t columns[4];
     for (u32 at = 0; at < 4; at++) columns[at] = wasm_v128_load(x->columns + 64 * block + 16 * at);
     f32x4 of_x = load_f32x4(x->scales + 4 * block);
+    f32x4 first = load_f32x4(scales), second = HALVES == 2 ? load_f32x4(scales + ROWS) : first;
     for (u32 row = 0; row < ROWS; row++) {
       Bytes bytes = load_bytes(matrix, own[row], block);
       i32x4 dots = by_planes ? dot_planes(bytes, columns) : dot_wholes(bytes, columns);
-      f32x4 factor = of_x * octet_scales(scales + row * stride + block * HALVES);
-      parts[row] = fma4(to_floats(dots), factor, parts[row]);
+      f32x4 of_row = {first[row], first[row], second[row], second[row]};  // of octets
+      parts[row] = fma4(to_floats(dots), of_x * of_row, parts[row]);
     }
   }
-  for (u32 row = 0; row < ROWS; row++) sums[row] = parts[row];
+  return (f32x4){sum_of(parts[0]), sum_of(parts[1]), sum_of(parts[2]), sum_of(parts[3])};
 }
 
 static void dot_rows(const Matrix *matrix, const u32 *rows, const WholeToken *x, f32 *room, f32 *sums) {
   u32 blocks = matrix->octets / 4;
-  u32 stride = padded_blocks(blocks) * HALVES;
-  f32x4 parts[ROWS];
-  for (u32 at = 0; at < ROWS; at++) {
-    f32 added = prepare_row(matrix, rows[at], blocks, x, room + at * stride, room + ROWS * stride);
-    parts[at] = (f32x4){added, 0.0f, 0.0f, 0.0f};
-  }
-  if (has_byte_dots()) {
-    add_rows(matrix, rows, x, 1, room, stride, parts);
-  } else {
-    add_rows(matrix, rows, x, 0, room, stride, parts);
-  }
-  for (u32 at = 0; at < ROWS; at++) sums[at] = sum_of(parts[at]);
+  f32x4 added = rows_affine(matrix, rows, blocks, HALVES == 2 ? x->half_sums : x->sums, room);
+  f32x4 products = has_byte_dots() ? multiply_rows(matrix, rows, x, 1, room) : multiply_rows(matrix, rows, x, 0, room);
+  store_f32x4(sums, products + added);
 }
 
 #define BLOCK_WEIGHTS {dequantise, dot_rows, PAIRED}

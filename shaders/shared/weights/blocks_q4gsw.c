@@ -14,15 +14,37 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){((const f32 *)matrix->scales)[of_row.x + group * of_row.y], 0.0f};
 }
 
-static void row_affine(const Matrix *matrix, u32 row, u32 blocks, f32 *scales, f32 *addends) {
-  u32x2 of_row = row_scales(matrix, row);
-  const f32 *of_group = (const f32 *)matrix->scales + of_row.x;
-  u32 step = matrix->octets_per_group / 4;
-  for (u32 group = 0; group < blocks; group += step, of_group += of_row.y) {
-    for (u32 at = group; at < min_u32(group + step, blocks); at++) scales[at] = *of_group;
+// Scales of neighbouring rows lie side by side.
+static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *sums, f32 *scales) {
+  const f32 *first[4];
+  u32 step[4], same = matrix->octets_per_group / 4;
+  for (u32 row = 0; row < 4; row++) {
+    u32x2 of_row = row_scales(matrix, rows[row]);
+    first[row] = (const f32 *)matrix->scales + of_row.x;
+    step[row] = of_row.y;
   }
+  f32x4 added = splat(0.0f);
+  int side_by_side = first[1] == first[0] + 1 && first[2] == first[0] + 2 && first[3] == first[0] + 3 && step[3] == step[0];
+  if (side_by_side && same == 1) {
+    for (u32 block = 0; block < blocks; block++, first[0] += step[0]) {
+      f32x4 four = load_f32x4(first[0]);
+      store_f32x4(scales + 4 * block, four);
+      added = fma4(four, splat(sums[block]), added);
+    }
+    return -(f32)CENTRE * added;
+  }
+  for (u32 block = 0; block < blocks; block += same) {
+    f32x4 four = side_by_side ? load_f32x4(first[0]) : (f32x4){*first[0], *first[1], *first[2], *first[3]};
+    for (u32 at = block; at < min_u32(block + same, blocks); at++) {
+      store_f32x4(scales + 4 * at, four);
+      added = fma4(four, splat(sums[at]), added);
+    }
+    for (u32 row = 0; row < 4; row++) first[row] += step[row];
+  }
+  return -(f32)CENTRE * added;
 }
 
+#define OWN_ROWS_AFFINE
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_q4gsw) = BLOCK_WEIGHTS;

@@ -8,7 +8,7 @@ enum { HALVES = 1, PAIRED = 0, ADDS = 0, CENTRE = 16, SIGNED = 0 };
 INLINE Bytes load_bytes(const Matrix *matrix, u32 row, u32 block) {
   u32 at = row * (matrix->octets / 4) + block;
   Bytes low = nibbles(load_bytes16(matrix->weight + 16 * at));
-  Bytes high = spread_bits(load_word(matrix->scales + 12 * (at / 2) + 8 * (at % 2)), 16);
+  Bytes high = spread_bits(matrix->scales + 12 * (at / 2) + 8 * (at % 2), 16);
   return (Bytes){low.low | high.low, low.high | high.high};
 }
 

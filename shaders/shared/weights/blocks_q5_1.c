@@ -8,7 +8,7 @@ enum { HALVES = 1, PAIRED = 0, ADDS = 1, CENTRE = 0, SIGNED = 0 };
 INLINE Bytes load_bytes(const Matrix *matrix, u32 row, u32 block) {
   u32 at = row * (matrix->octets / 4) + block;
   Bytes low = nibbles(load_bytes16(matrix->weight + 16 * at));
-  Bytes high = spread_bits(load_word(matrix->scales + 8 * at + 4), 16);
+  Bytes high = spread_bits(matrix->scales + 8 * at + 4, 16);
   return (Bytes){low.low | high.low, low.high | high.high};
 }
 

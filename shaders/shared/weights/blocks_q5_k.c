@@ -7,7 +7,7 @@ enum { HALVES = 1, PAIRED = 0, ADDS = 1, CENTRE = 0, SIGNED = 0 };
 INLINE Bytes load_bytes(const Matrix *matrix, u32 row, u32 block) {
   const u8 *eight = matrix->weight + 160 * (row * (matrix->octets / 32) + block / 8);
   Bytes low = nibbles(load_bytes16(eight + 16 * (block % 8)));
-  Bytes high = spread_bits(load_word(eight + 128 + 4 * (block % 8)), 16);
+  Bytes high = spread_bits(eight + 128 + 4 * (block % 8), 16);
   return (Bytes){low.low | high.low, low.high | high.high};
 }
 
@@ -15,11 +15,8 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return k_affine(matrix->scales + 16 * (row * (matrix->octets / 32) + block / 8), block % 8);
 }
 
-static void row_affine(const Matrix *matrix, u32 row, u32 blocks, f32 *scales, f32 *addends) {
-  const u8 *facts = matrix->scales + 16 * (row * (blocks / 8));
-  for (u32 at = 0; at < blocks; at += 8, facts += 16) k_affines(facts, scales + at, addends + at);
-}
-
+#define OWN_ROWS_AFFINE
+#define rows_affine k_rows_affine
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_q5_k) = BLOCK_WEIGHTS;

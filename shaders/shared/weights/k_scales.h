@@ -13,19 +13,30 @@ INLINE f32x2 k_affine(const u8 *facts, u32 block) {
   return (f32x2){load_half(facts) * (f32)scale, -(load_half(facts + 2) * (f32)minimum)};
 }
 
-// Four bytes as floats.
-INLINE f32x4 byte_floats(u32 bytes) {
-  v128_t wide = wasm_u16x8_extend_low_u8x16(wasm_i32x4_splat((i32)bytes));
-  return (f32x4)wasm_f32x4_convert_i32x4(wasm_u32x4_extend_low_u16x8(wide));
-}
-
-// The same of all eight blocks.
-INLINE void k_affines(const u8 *facts, f32 *scales, f32 *addends) {
-  const u32 low = 0x0f0f0f0f, top = 0x30303030;
-  u32 scale = load_word(facts + 4), minimum = load_word(facts + 8), upper = load_word(facts + 12);
-  f32 d = load_half(facts), dmin = -load_half(facts + 2);
-  store_f32x4(scales, d * byte_floats((scale & low) | (upper << 4 & top)));
-  store_f32x4(scales + 4, d * byte_floats((scale >> 4 & low) | (upper << 2 & top)));
-  store_f32x4(addends, dmin * byte_floats((minimum & low) | (upper & top)));
-  store_f32x4(addends + 4, dmin * byte_floats((minimum >> 4 & low) | (upper >> 2 & top)));
+// The same of all blocks of four rows; returns what is added to their products in all (see block_rows.h).
+static inline f32x4 k_rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *sums, f32 *scales) {
+  const u8 *facts[4];
+  for (u32 row = 0; row < 4; row++) facts[row] = matrix->scales + 16 * (rows[row] * (blocks / 8));
+  f32x4 added = splat(0.0f);
+  for (u32 eight = 0; eight < blocks; eight += 8) {
+    v128_t a = wasm_v128_load(facts[0] + 2 * eight), b = wasm_v128_load(facts[1] + 2 * eight);
+    v128_t c = wasm_v128_load(facts[2] + 2 * eight), d = wasm_v128_load(facts[3] + 2 * eight);
+    v128_t ab_low = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), ab_high = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
+    v128_t cd_low = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5), cd_high = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+    u32x4 ends = (u32x4)wasm_i64x2_shuffle(ab_low, cd_low, 0, 2);  // a row in each lane
+    u32x4 low_scales = (u32x4)wasm_i64x2_shuffle(ab_low, cd_low, 1, 3);
+    u32x4 low_minima = (u32x4)wasm_i64x2_shuffle(ab_high, cd_high, 0, 2);
+    u32x4 top = (u32x4)wasm_i64x2_shuffle(ab_high, cd_high, 1, 3);
+    f32x4 of_scales = floats_of_halves(ends & 0xffff), of_minima = floats_of_halves(ends >> 16);
+    f32x4 minima = splat(0.0f);
+    for (u32 block = 0; block < 8; block++) {
+      u32 start = 8 * (block % 4), low = start + 4 * (block / 4), high = start + 2 * (block / 4);
+      u32x4 scale = (low_scales >> low & 15) | (top >> high & 3) << 4;
+      u32x4 minimum = (low_minima >> low & 15) | (top >> (high + 4) & 3) << 4;
+      store_f32x4(scales + 4 * (eight + block), of_scales * __builtin_convertvector((i32x4)scale, f32x4));
+      minima = fma4(__builtin_convertvector((i32x4)minimum, f32x4), splat(sums[eight + block]), minima);
+    }
+    added = added - of_minima * minima;
+  }
+  return added;
 }

@@ -30,7 +30,7 @@ typedef struct {
   // Computes the values of `count` octets of a row, from `octet` on: 8 floats each, zeros past the row's end.
   void (*dequantise)(const Matrix *matrix, u32 row, u32 octet, u32 count, f32 *out);
   // Computes the products of four rows with a token in integers; null for kinds that are read by octets alone.
-  // `room` is for two floats a row and block.
+  // `room` is for eight floats a row and block.
   void (*dot_rows)(const Matrix *matrix, const u32 *rows, const WholeToken *x, f32 *room, f32 *sums);
   u32 paired;  // whether neighbouring columns share a byte, which is the order of a token's integers
 } Weights;
