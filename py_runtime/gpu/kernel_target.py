@@ -50,7 +50,7 @@ class KernelTarget:
 
     @property
     def fuses_tokens(self) -> bool:
-        """Whether products of several tokens take every epilogue, as those of one do."""
+        """Return whether products of several tokens take every epilogue, as those of one do."""
         return self.wide or self.cpu
 
     @property

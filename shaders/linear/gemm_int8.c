@@ -18,7 +18,9 @@ KERNEL(linear_gemm_int8, 1) {
     for (u32 token = 0; token < tokens; token++) {
       WholeToken x = whole_token(BUFFER(void, x), token, matrix.octets / 4);
       f32 sums[2 * MAX_PAIRS];
-      for (u32 at = 0; at < 2 * rows_of_each(pairs.count); at += TILE) kind->dot_rows(&matrix, pairs.rows + at, &x, room, sums + at);
+      for (u32 at = 0; at < 2 * rows_of_each(pairs.count); at += TILE) {
+        kind->dot_rows(&matrix, pairs.rows + at, &x, room, sums + at);
+      }
       if (pairs.count) store_sums(call, &pairs, token, sums);
     }
   }

@@ -59,7 +59,8 @@ INLINE void multiply_tile(
 }
 
 // Each number of tokens has its own loop, in which the sums stay in registers.
-static void multiply_rows(const f32 *rows, u32 row_stride, const f32 *x, u32 columns, u32 tokens, f32 *sums, u32 stride) {
+static void multiply_rows(
+    const f32 *rows, u32 row_stride, const f32 *x, u32 columns, u32 tokens, f32 *sums, u32 stride) {
   if (tokens == 4) multiply_tile(rows, row_stride, x, columns, 4, sums, stride);
   if (tokens == 3) multiply_tile(rows, row_stride, x, columns, 3, sums, stride);
   if (tokens == 2) multiply_tile(rows, row_stride, x, columns, 2, sums, stride);
@@ -71,7 +72,9 @@ static void multiply_pairs(const Call *call, const Pairs *pairs, f32 *rows, cons
   const ProductParams *params = call->buffers[BINDING_params];
   Matrix matrix = linear_matrix(&params->shape, BUFFER(const u8, weight), BUFFER(const u8, scales));
   u32 columns = 4 * matrix.quads, row_stride = 8 * matrix.octets, count = 2 * rows_of_each(pairs->count);
-  for (u32 at = 0; at < count; at++) kind->dequantise(&matrix, pairs->rows[at], 0, matrix.octets, rows + at * row_stride);
+  for (u32 at = 0; at < count; at++) {
+    kind->dequantise(&matrix, pairs->rows[at], 0, matrix.octets, rows + at * row_stride);
+  }
   f32 sums[TILE][2 * MAX_PAIRS];
   u32 at_once = tokens_at_once();
   for (u32 token = 0; token < params->shape.tokens; token += at_once) {

@@ -14,7 +14,8 @@ KERNEL(linear_quantise_rows, 16) {
     u32 row = at / params->quads;
     run = min_u32(last, (row + 1) * params->quads) - at;
     f32 scale = BUFFER(const f32, scales)[row], inverse = 1.0f / scale;  // as torchao does
-    f32 zero = CONSTANT(ZEROS_ARE_BYTES) ? BUFFER(const i8, zero_points)[row] : (f32)BUFFER(const i32, zero_points)[row];
+    i32 point = CONSTANT(ZEROS_ARE_BYTES) ? BUFFER(const i8, zero_points)[row] : BUFFER(const i32, zero_points)[row];
+    f32 zero = (f32)point;
     for (u32 quad = at; quad < at + run; quad++) {
       f32x4 whole = at_least4(at_most4(round4(load_f32x4(x + 4 * quad) * inverse) + zero, 127.0f), -128.0f);
       store_f32x4(out + 4 * quad, (whole - zero) * scale);

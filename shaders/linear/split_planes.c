@@ -89,9 +89,6 @@ void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks, u32 pa
     for (u32 at = 0; at < 8; at++) quads[at] = column_quad(x, norm, scale, 32 * block + 4 * at);
     quantise_block(quads, paired, by_bytes, &to, block);
   }
-  for (u32 block = blocks; block < padded_blocks(blocks); block++) {
-    to.sums[block] = to.half_sums[2 * block] = to.half_sums[2 * block + 1] = 0.0f;
-  }
 }
 
 KERNEL(linear_split_planes, 4) {

@@ -13,7 +13,7 @@ enum {
   TOP = 127 * 256,  // the largest column of an octet is scaled to this: both of its bytes are signed
 };
 
-// A token in integers. The sums are as long as a multiple of four blocks, and zero past the last one.
+// A token in integers. Arrays are as long as a multiple of four blocks.
 typedef struct {
   // [blocks, 2, 32], where the machine has byte dots: the high bytes of columns, then the low ones. Otherwise
   // [blocks, 4, 8] of 16 bits: the columns of even low bytes, of odd low ones, of even high ones, of odd high ones.

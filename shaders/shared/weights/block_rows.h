@@ -24,7 +24,8 @@ INLINE void dequantise_block(const Matrix *matrix, u32 row, u32 block, f32 *out)
 
 static void dequantise(const Matrix *matrix, u32 row, u32 octet, u32 count, f32 *out) {
   if (octet % 4 == 0 && count % 4 == 0) {
-    for (u32 block = octet / 4; block < (octet + count) / 4; block++, out += 32) dequantise_block(matrix, row, block, out);
+    u32 end = (octet + count) / 4;
+    for (u32 block = octet / 4; block < end; block++, out += 32) dequantise_block(matrix, row, block, out);
     return;
   }
   f32 values[32];

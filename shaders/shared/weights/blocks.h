@@ -45,12 +45,13 @@ INLINE Bytes spread_bits(const u8 *word, u8 unit) {
   return (Bytes){low_set & unit, high_set & unit};
 }
 
-// 2-bit values of 32 columns in two words: bits 2v of byte k of a word are those of column 4v + k.
-INLINE Bytes spread_crumbs(const u8 *words) {
+// 2-bit values of 32 columns in two words, bits 2v of byte k of a word those of column 4v + k, times 1 or 16.
+INLINE Bytes spread_crumbs(const u8 *words, u32 unit) {
   v128_t both = wasm_v128_load64_splat(words);  // words 0, 1, 0, 1
   v128_t later = wasm_u32x4_shr(both, 4);
   u32x4 low = (u32x4)wasm_i32x4_shuffle(both, later, 0, 4, 1, 5);
-  return (Bytes){(u8x16)low & 3, (u8x16)(low >> 2) & 3};
+  if (unit == 1) return (Bytes){(u8x16)low & 3, (u8x16)(low >> 2) & 3};
+  return (Bytes){(u8x16)(low << 4) & 0x30, (u8x16)(low << 2) & 0x30};
 }
 
 // The bytes of columns 0 to 15, then of the others.

@@ -6,7 +6,7 @@
 enum { HALVES = 2, PAIRED = 0, ADDS = 1, CENTRE = 0, SIGNED = 0 };
 
 INLINE Bytes load_bytes(const Matrix *matrix, u32 row, u32 block) {
-  return spread_crumbs(matrix->weight + 64 * (row * (matrix->octets / 32) + block / 8) + 8 * (block % 8));
+  return spread_crumbs(matrix->weight + 64 * (row * (matrix->octets / 32) + block / 8) + 8 * (block % 8), 1);
 }
 
 INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {

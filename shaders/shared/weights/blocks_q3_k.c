@@ -8,7 +8,7 @@ enum { HALVES = 2, PAIRED = 0, ADDS = 0, CENTRE = 4, SIGNED = 0 };
 
 INLINE Bytes load_bytes(const Matrix *matrix, u32 row, u32 block) {
   const u8 *eight = matrix->weight + 96 * (row * (matrix->octets / 32) + block / 8);
-  Bytes low = spread_crumbs(eight + 8 * (block % 8));
+  Bytes low = spread_crumbs(eight + 8 * (block % 8), 1);
   Bytes high = spread_bits(eight + 64 + 4 * (block % 8), 4);
   return (Bytes){low.low | high.low, low.high | high.high};
 }

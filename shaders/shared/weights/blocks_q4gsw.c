@@ -24,7 +24,8 @@ static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, cons
     step[row] = of_row.y;
   }
   f32x4 added = splat(0.0f);
-  int side_by_side = first[1] == first[0] + 1 && first[2] == first[0] + 2 && first[3] == first[0] + 3 && step[3] == step[0];
+  int side_by_side = step[3] == step[0];
+  for (u32 row = 1; row < 4; row++) side_by_side &= first[row] == first[0] + row;
   if (side_by_side && same == 1) {
     for (u32 block = 0; block < blocks; block++, first[0] += step[0]) {
       f32x4 four = load_f32x4(first[0]);

@@ -8,8 +8,8 @@ enum { HALVES = 2, PAIRED = 0, ADDS = 0, CENTRE = 32, SIGNED = 0 };
 INLINE Bytes load_bytes(const Matrix *matrix, u32 row, u32 block) {
   const u8 *eight = matrix->weight + 192 * (row * (matrix->octets / 32) + block / 8);
   Bytes low = nibbles(load_bytes16(eight + 16 * (block % 8)));
-  Bytes high = spread_crumbs(eight + 128 + 8 * (block % 8));
-  return (Bytes){low.low | high.low << 4, low.high | high.high << 4};
+  Bytes high = spread_crumbs(eight + 128 + 8 * (block % 8), 16);
+  return (Bytes){low.low | high.low, low.high | high.high};
 }
 
 INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
