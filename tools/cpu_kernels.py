@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from py_runtime.cpu.kernel_table import KERNELS_FOLDER, MODULES, TABLE
@@ -132,7 +132,7 @@ def _header(library: Library, file: ShaderFile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _is_constant(file: ShaderFile, name: str, figures: dict[str, int]) -> bool:
+def _is_constant(file: ShaderFile, name: str, figures: Mapping[str, int]) -> bool:
     return name in figures and re.search(rf"^const {name}\b", file.source, re.MULTILINE) is not None
 
 
