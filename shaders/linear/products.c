@@ -21,9 +21,9 @@ static Pairs some_pairs(const Call *call, u32 first, u32 count) {
 
 Pairs pairs_of(const Call *call, u32 group) {
   u32 all = ((const ProductParams *)call->buffers[BINDING_params])->pairs;
-  u32 most = CONSTANT(SIDE) / 2, first = group * most;
+  u32 first = group * MAX_PAIRS;
   if (first >= all) return (Pairs){first, 0, {0}};
-  return some_pairs(call, first, min_u32(most, all - first));
+  return some_pairs(call, first, min_u32(MAX_PAIRS, all - first));
 }
 
 void store_sums(const Call *call, const Pairs *pairs, u32 token, f32 *sums) {

@@ -64,12 +64,12 @@ INT8 = tuple(tile_int8(side) for side in TILE_SIDES)
 
 
 ALL_TOKENS = 2**31  # of a tile: a workgroup of the CPU takes a few rows and every token
-CPU_PAIRS = 8  # as many as an epilogue takes at a time
+CPU_PAIRS = 8  # MAX_PAIRS of shaders/linear/fragments/epilogue.h
 
 
 def tile_rows(kernel: str) -> Tiling:
     """Return the tiling of the CPU, in rows of the weight alone."""
-    return Tiling(kernel, 1, tokens=ALL_TOKENS, pairs=CPU_PAIRS, side=2 * CPU_PAIRS)
+    return Tiling(kernel, 1, tokens=ALL_TOKENS, pairs=CPU_PAIRS)
 
 
 def choose_tilings(matrix: Matrix, target: KernelTarget) -> tuple[Tiling, ...]:
