@@ -195,6 +195,8 @@ def test_a_page_that_is_not_isolated_computes_on_one_thread(
         route.fulfill(response=response, headers=left)
 
     context = shared_browser.new_context()
+    # As where the service worker could not help either.
+    context.add_init_script("sessionStorage.setItem('inpage-isolation-reloaded', Date.now())")
     context.route(site_url, without_isolation)
     with started_page(context, site_url) as in_page:
         assert in_page.page.evaluate("crossOriginIsolated") is False
