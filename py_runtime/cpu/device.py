@@ -56,7 +56,7 @@ class CpuPlan(Plan):
 
 @dataclass(frozen=True)
 class Task:
-    """What a machine does in one go: it writes, replays a plan, and reads."""
+    """Work that a machine does in one go: it writes, replays a plan, and reads."""
 
     writes: Sequence[tuple[int, np.ndarray]] = ()  # (address, data)
     plan: CpuPlan | None = None

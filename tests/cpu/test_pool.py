@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -195,6 +196,8 @@ def test_a_page_that_is_not_isolated_computes_on_one_thread(
         route.fulfill(response=response, headers=left)
 
     context = shared_browser.new_context()
+    # As where the service worker could not help either.
+    context.add_init_script("sessionStorage.setItem('inpage-isolation-reloaded', Date.now())")
     context.route(site_url, without_isolation)
     with started_page(context, site_url) as in_page:
         assert in_page.page.evaluate("crossOriginIsolated") is False
@@ -221,7 +224,8 @@ def test_threads_that_never_start_are_not_missed(monkeypatch: pytest.MonkeyPatch
 def test_a_thread_that_dies_with_a_chunk_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock runs fast: who waits for that thread is out of patience after a moment."""
     seconds = count()
-    monkeypatch.setattr(native.time, "perf_counter", lambda: float(next(seconds)))
+    clock = SimpleNamespace(perf_counter=lambda: float(next(seconds)))
+    monkeypatch.setattr(native, "time", clock)
     start_thread = NativeMachine.start_thread
 
     def start_without_stack(machine: NativeMachine, number: int, stack: int) -> None:
