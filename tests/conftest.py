@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +133,11 @@ def toy_site_url(toy_model: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def choosing_site_url(toy_model: Path) -> Iterator[str]:
     """Serve the same as toy_site_url; but the page chooses its device by itself."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(DEVICE_VARIABLE)
-        with serving("--models", str(toy_model.parent)) as address:
-            yield address
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # only while it starts: others are for the GPU
+            patch.delenv(DEVICE_VARIABLE)
+            address = stack.enter_context(serving("--models", str(toy_model.parent)))
+        yield address
 
 
 @pytest.fixture(scope="session")
