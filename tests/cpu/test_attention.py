@@ -1,4 +1,4 @@
-"""What attention on the CPU does beyond the cases of tests/ops: very wide heads, NaN."""
+"""Attention on the CPU beyond the cases of tests/ops: very wide heads, NaN."""
 
 import numpy as np
 import pytest

@@ -102,7 +102,7 @@ def test_a_cpu_keeps_its_threads(devices: list[Opened]) -> None:
         with pytest.raises(RequestError, match="already runs 3 threads") as caught:
             await one_device.device_in_use(CPU, 4)
         assert caught.value.param == "threads"
-        assert not cpu.is_destroyed
+        assert not devices[-1].is_destroyed
         return await one_device.replacement(cpu)
 
     another = wait(ask())
