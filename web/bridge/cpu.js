@@ -27,7 +27,7 @@ export function createCpu(heap) {
   }
 
   /** Nobody waits for what will not come. @type {(machine: CpuMachine, why: string) => void} */
-  function lose(machine, why) {
+  function fail(machine, why) {
     machine.lost ??= why;
     for (const worker of machine.workers) worker.terminate();
     for (const { reject } of machine.jobs.splice(0)) reject?.(new BridgeFault("lost", machine.lost));
@@ -113,7 +113,7 @@ export function createCpu(heap) {
         resolve?.();
       }
     } catch (error) { // a trap in a kernel, or a thread that is gone
-      lose(machine, `the CPU's kernels have failed: ${/** @type {Error} */ (error).message}`);
+      fail(machine, `the CPU's kernels have failed: ${/** @type {Error} */ (error).message}`);
     }
     if (machine.jobs.length) machine.turns.postMessage(null);
   }
@@ -147,7 +147,7 @@ export function createCpu(heap) {
     close(handle) {
       const machine = machines.get(handle);
       if (!machine) return;
-      lose(machine, DESTROYED);
+      fail(machine, DESTROYED);
       machine.turns.close();
       machines.delete(handle);
     },
@@ -165,7 +165,7 @@ export function createCpu(heap) {
       worker.addEventListener("message", () => { isWorking = true; });
       worker.addEventListener("error", (event) => {
         event.preventDefault();
-        if (isWorking) lose(machine, `a thread of the CPU's kernels has failed: ${event.message}`);
+        if (isWorking) fail(machine, `a thread of the CPU's kernels has failed: ${event.message}`);
         else console.warn(`inpage computes with a thread less: ${event.message ?? "its script could not be loaded or run"}`);
       });
       worker.postMessage({ module, memory, thread, stack });
