@@ -104,6 +104,7 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
         "defaults": DEFAULTS,
         "packages": ["numpy", "jinja2"],
         "headers": {name.lower(): text for name, text in SECURITY_HEADERS.items()},
+        "device": "gpu",  # as tests/conftest.py asks the server for
     }
     wasm = site.find(described["pyodide"] + "pyodide.asm.wasm")
     assert wasm
