@@ -194,7 +194,7 @@ def test_tokens_that_are_missing_are_a_fault() -> None:
 def test_every_engine_is_asked_for_five_repeats_unless_it_says_why_not() -> None:
     for one in engines(software_adapter=True):
         assert one.notes or (one.start_ups >= 5 and all(r.repeats >= 5 for r in one.runs))
-    assert [one.key for one in engines(True, quick=True)] == [OURS, "wllama"]
+    assert [one.key for one in engines(True, quick=True)] == [OURS, "inpage-cpu", "wllama"]
 
 
 # The report --------------------------------------------------------------------------------------
