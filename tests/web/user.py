@@ -299,7 +299,8 @@ IDLE_WORKER = """{
     };
 }"""
 STAND_IN = """() => {
-    inpage.loaded = {name: "Stand-in", context: 1000, messages: []};
+    const device = {kind: "gpu", threads: null};
+    inpage.loaded = {name: "Stand-in", context: 1000, messages: [], device};
     document.body.dataset.model = "ready";
     inpage.countTokens = async () => ({prompt_tokens: 1});
     inpage.answer = "An answer";
