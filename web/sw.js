@@ -17,7 +17,8 @@ const UNCHANGING = /^(?:pyodide|vendor|assets|snapshots)\//;
 const worker = /** @type {ServiceWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 
 worker.addEventListener("install", () => worker.skipWaiting()); // tabs keep their releases, whoever serves them
-worker.addEventListener("activate", (event) => event.waitUntil(worker.clients.claim()));
+// Nothing waits for it: Firefox asks each worker of a page, and threads that compute (bridge/cpu_worker.js) answer nobody.
+worker.addEventListener("activate", () => { worker.clients.claim().catch(() => {}); });
 
 worker.addEventListener("message", (event) => {
   if (event.data !== "keep") return;
@@ -225,7 +226,10 @@ const optionsFor = (path) => ({ cache: UNCHANGING.test(path) ? "default" : "no-c
  * @param {Cache} cache
  */
 async function forget(cache) {
-  const tabs = await worker.clients.matchAll({ includeUncontrolled: true, type: "all" });
+  const late = new Promise((resolve) => { setTimeout(resolve, PATIENCE_MILLISECONDS); });
+  /** @type {readonly Client[] | undefined} */
+  const tabs = await Promise.race([worker.clients.matchAll({ includeUncontrolled: true, type: "all" }), late]);
+  if (!tabs) return; // a thread that computes has not answered: another time
   const wanted = new Set([keyOf("site.json"), keyOf("models.json")]);
   for (const key of [keyOf("site.json"), ...tabs.map(({ id }) => clientKey(id))]) {
     wanted.add(key);
