@@ -9,7 +9,8 @@ MIN_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
 # Kernels by name, as users choose them.
 PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS = "portable", "subgroups", "memory"
 CPU_KERNELS = "cpu"
-KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS, CPU_KERNELS)
+GPU_KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS)
+KERNELS = (*GPU_KERNELS, CPU_KERNELS)
 
 
 @dataclass(frozen=True)

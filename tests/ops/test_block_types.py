@@ -9,7 +9,7 @@ from gguf import GGMLQuantizationType, dequantize
 from py_runtime.base.dtypes import F32, I32
 from py_runtime.gpu.kernel_target import (
     CPU_KERNELS,
-    KERNELS,
+    GPU_KERNELS,
     PORTABLE_KERNELS,
     SUBGROUP_KERNELS,
 )
@@ -82,7 +82,7 @@ def check(name: str, runner: Runner, kernels: str) -> None:
         assert np.max(np.abs(product - wanted) / size) < most
 
 
-@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("kernels", GPU_KERNELS)
 @pytest.mark.parametrize("name", TYPES)
 def test_values_are_those_of_the_file(name: str, kernels: str, native: NativeRunner) -> None:
     check(name, native, kernels)
@@ -121,7 +121,7 @@ def check_extremes(runner: Runner, kernels: str) -> None:
         assert np.max(np.abs(product[:, 0] - (wide @ least - 1)) / size) < TWO_PLANES
 
 
-@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("kernels", GPU_KERNELS)
 def test_the_ends_of_mxfp4_s_exponents(kernels: str, native: NativeRunner) -> None:
     check_extremes(native, kernels)
 

@@ -10,7 +10,7 @@ import pytest
 
 from py_runtime.base.dtypes import F16, F32
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import KERNELS, KernelTarget
+from py_runtime.gpu.kernel_target import GPU_KERNELS, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS, plan_buffers
 from py_runtime.graph.builder import Builder
 from py_runtime.model import Model
@@ -57,7 +57,7 @@ DECODERS = [
     for case in cases_fused.cases()
     if case.name.startswith("qkv") and any(kind in case.name for kind in ("q4gsw", "q4_0"))
 ]
-VARIANTS = pytest.mark.parametrize("kernels", KERNELS)
+VARIANTS = pytest.mark.parametrize("kernels", GPU_KERNELS)
 
 
 @VARIANTS
