@@ -15,10 +15,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.thorough]
 
 CODE = """
 import contextlib, io, json
+import os
+
 import inpage
 from py_runtime.base import notices
 from pyodide.code import run_js
 
+os.environ["INPAGE_DEVICE"] = "gpu"  # a software one, which no model would be given
 opened = run_js('''(() => {{
   const opened = [], {{ requestDevice }} = GPUAdapter.prototype;
   GPUAdapter.prototype.requestDevice = function (...given) {{
