@@ -83,13 +83,16 @@ def plugged_fragments(kernel: KernelSource) -> dict[int, int]:
 def constant_bits(kernel: KernelSource, given: Mapping[str, float]) -> np.ndarray:
     """Return all constants of a joined kernel as bits: u32 [constants]."""
     table = kernel_table()
+    declared = [found for file in kernel.files for found in _OVERRIDE.findall(file.source)]
+    unknown = given.keys() - {name for name, _, _ in declared}
+    if unknown:  # as WebGPU refuses them
+        raise GraphError(f"shader '{kernel.label}' has no constant {', '.join(sorted(unknown))}")
     figures = kernel.figures(given)
     bits = np.zeros(len(table.constants), np.uint32)
-    for file in kernel.files:
-        for name, kind, default in _OVERRIDE.findall(file.source):
-            if kind == "f32":
-                value = given[name] if name in given else float(default or 0)
-                bits[table.constants[name]] = np.float32(value).view(np.uint32)
-            else:
-                bits[table.constants[name]] = int(given.get(name, figures.get(name, 0)))
+    for name, kind, default in declared:
+        if kind == "f32":
+            value = given[name] if name in given else float(default or 0)
+            bits[table.constants[name]] = np.float32(value).view(np.uint32)
+        else:
+            bits[table.constants[name]] = int(given.get(name, figures.get(name, 0)))
     return bits

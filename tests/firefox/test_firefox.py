@@ -191,8 +191,8 @@ def test_without_webgpu_the_processor_answers(
         assert firefox.run("return (await inpage.ready).device.kind") == "cpu"
         assert firefox.run("return document.querySelector('#failure').hidden") is True
         firefox.until("!document.querySelector('#load').disabled")
-        status = firefox.run("return document.querySelector('#status').innerText")
-        assert "Running on your processor (" in status
+        running = firefox.run("return document.querySelector('.welcome .threads').innerText")
+        assert running.startswith("Running on your processor (")
         firefox.click("#load")
         firefox.until("document.body.dataset.model === 'ready'")
         firefox.run(TALK)

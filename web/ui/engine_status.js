@@ -6,7 +6,7 @@
 import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { listModels, loadFrom, showStep } from "./models.js";
-import { decimal, line as joined, t } from "./wording.js";
+import { decimal, t } from "./wording.js";
 
 /** Shows the phase that the start is in. @param {Phase} phase */
 export function showPhase({ name, seconds }) {
@@ -22,12 +22,11 @@ export function showPhase({ name, seconds }) {
 /** @type {Device} */
 let ownDevice = { kind: "gpu", threads: null }; // of the engine, for loads that ask for none
 
-/** Shows what models run on; gives that in words where it is the processor. @param {Device} device */
+/** Shows what models run on, in words where it is the processor. @param {Device} device */
 function showDevice({ kind, threads }) {
   document.body.dataset.device = kind;
   const words = kind === "cpu" ? t`Running on your processor (${threads ?? 1} thread).|Running on your processor (${threads ?? 1} threads).` : "";
   for (const element of document.querySelectorAll(".threads")) element.textContent = words;
-  return words;
 }
 
 on("modelchange", () => showDevice(inpage.loaded?.device ?? ownDevice));
@@ -36,7 +35,8 @@ on("modelchange", () => showDevice(inpage.loaded?.device ?? ownDevice));
 export async function showReady({ adapter, device, facts, phases }) {
   ownDevice = device;
   const seconds = t`${decimal(phases.reduce((sum, phase) => sum + phase.seconds, 0), 1)} s`;
-  page.status.textContent = joined(t`Ready in ${seconds}.`, showDevice(device));
+  page.status.textContent = t`Ready in ${seconds}.`;
+  showDevice(device);
   showStep("Python", seconds, "done");
   page.facts.textContent = facts;
   document.body.toggleAttribute("data-software", adapter.is_fallback);
