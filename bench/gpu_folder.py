@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import machine
 from bench.engines import MODEL, OURS
-from bench.files import BENCH, PEERS, bench_files
+from bench.files import BENCH, bench_files
 from bench.fill import TEMPLATE
 from bench.prompts import make_prompts
 from bench.roofline import arithmetic_per_token, bytes_read_per_token
@@ -39,8 +39,6 @@ SCRIPTS = (
     "rounds.py",
 )
 MARKER = "about.json"
-# Only the peer that computes on the GPU goes along.
-LEFT_OUT = (f"{PEERS}/wllama", f"{PEERS}/models/wasm/", f"{PEERS}/models/{MODEL}")
 
 
 def write_folder(out: Path, with_peers: bool, shapes: list[str]) -> None:
@@ -86,7 +84,7 @@ def copy_site(folder: Path, with_peers: bool) -> None:
     for url, content in bench_files(with_peers).items():
         if isinstance(content, bytes):
             (folder / url).write_bytes(content)
-        elif not url.startswith(LEFT_OUT):
+        else:
             copy(content, folder / url)
 
 
@@ -100,7 +98,7 @@ def main(arguments: list[str]) -> int:
     """Run the command and return the exit status."""
     parser = argparse.ArgumentParser(prog="make bench-gpu")
     parser.add_argument("out", type=Path, metavar="OUT")
-    parser.add_argument("--peers", action="store_true", help="transformers.js and its model, too")
+    parser.add_argument("--peers", action="store_true", help="the peers and their models, too")
     parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=[], metavar="SHAPE")
     options = parser.parse_args(arguments)
 

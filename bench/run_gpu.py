@@ -20,10 +20,13 @@ from typing import Any
 from bench import machine
 from bench.engines import (
     INPAGE,
+    INPAGE_CPU,
     LONG_CONTEXT,
     OURS,
     PROBE,
+    TRANSFORMERS_WASM,
     TRANSFORMERS_WEBGPU,
+    WLLAMA,
     Engine,
     Run,
 )
@@ -48,6 +51,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--without-subgroups", action="store_true", help="inpage's models without them, too"
     )
+    parser.add_argument("--cpu", action="store_true", help="the engines that need no GPU instead")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
     parser.add_argument(
         "--quick", action="store_true", help="engines one after the other, which load faster so"
@@ -62,19 +66,28 @@ def parse() -> argparse.Namespace:
 
 
 def engines(options: argparse.Namespace) -> list[Engine]:
-    """inpage, its peer where the folder has it, and the synthetic models that were asked for."""
-    ours = [replace(INPAGE, start_ups=options.start_ups)]
+    """inpage, its peers where the folder has them, and the synthetic models that were asked for."""
+    with_peers = (SITE / "peers" / "models").is_dir()
+    if options.cpu:
+        return repeated([INPAGE_CPU, *([WLLAMA, TRANSFORMERS_WASM] if with_peers else [])], options)
+    ours = [INPAGE]
     ours += [synthetic(shape) for shape in options.shapes]
     if options.without_subgroups:
         ours += [without_subgroups(engine) for engine in ours]
-    chosen = list(ours)
-    if (SITE / "peers" / "models").is_dir():
-        chosen.append(replace(TRANSFORMERS_WEBGPU, start_ups=options.start_ups))
-    chosen = [
-        replace(e, runs=tuple(replace(run, repeats=options.repeats) for run in e.runs))
-        for e in chosen
+    return repeated([*ours, *([TRANSFORMERS_WEBGPU] if with_peers else [])], options)
+
+
+def repeated(chosen: list[Engine], options: argparse.Namespace) -> list[Engine]:
+    """Return the engines that were asked for, measured as often as was asked for."""
+    return [
+        replace(
+            engine,
+            runs=tuple(replace(run, repeats=options.repeats) for run in engine.runs),
+            start_ups=options.start_ups if engine.start_ups else 0,
+        )
+        for engine in chosen
+        if not options.only or engine.key in options.only
     ]
-    return [engine for engine in chosen if not options.only or engine.key in options.only]
 
 
 def synthetic(shape: str) -> Engine:
