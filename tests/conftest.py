@@ -125,17 +125,35 @@ def two_models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def toy_site_url(toy_model: Path) -> Iterator[str]:
-    """Serve this checkout's page with the toy as its only model."""
-    with serving("--models", str(toy_model.parent)) as address:
+    """Serve this checkout's page with the toy as its only model, on the CPU.
+
+    It has no shaders to compile: a page starts and answers several times sooner than on a GPU that
+    is software.
+    """
+    with serving_toy(toy_model, "cpu") as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def gpu_toy_site_url(toy_model: Path) -> Iterator[str]:
+    """Serve the same as toy_site_url, on the GPU."""
+    with serving_toy(toy_model, "gpu") as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def choosing_site_url(toy_model: Path) -> Iterator[str]:
     """Serve the same as toy_site_url; but the page chooses its device by itself."""
+    with serving_toy(toy_model, "") as address:
+        yield address
+
+
+@contextmanager
+def serving_toy(toy_model: Path, device: str) -> Iterator[str]:
+    """Serve the toy alone, for pages that compute on this kind of device."""
     with ExitStack() as stack:
-        with pytest.MonkeyPatch.context() as patch:  # only while it starts: others are for the GPU
-            patch.delenv(DEVICE_VARIABLE)
+        with pytest.MonkeyPatch.context() as patch:  # only while it starts
+            patch.setenv(DEVICE_VARIABLE, device)
             address = stack.enter_context(serving("--models", str(toy_model.parent)))
         yield address
 

@@ -192,9 +192,9 @@ def in_page(shared_browser: Browser, site_url: str) -> Iterator[PageRunner]:
 
 
 @pytest.fixture(scope="session")
-def toy_page(shared_browser: Browser, toy_site_url: str) -> Iterator[PageRunner]:
-    """Start one page for the site that has the toy model."""
-    with started_page(shared_browser, toy_site_url) as runner:
+def toy_page(shared_browser: Browser, gpu_toy_site_url: str) -> Iterator[PageRunner]:
+    """Start one page for the site that has the toy model, on the GPU."""
+    with started_page(shared_browser, gpu_toy_site_url) as runner:
         yield runner
 
 
@@ -230,5 +230,5 @@ def toy(request: pytest.FixtureRequest, toy_model: Path) -> PlacedToy:
     """Run the test twice: natively and in the page."""
     if request.param == "native":
         return PlacedToy(request.getfixturevalue("native"), str(toy_model))
-    address = request.getfixturevalue("toy_site_url")
+    address = request.getfixturevalue("gpu_toy_site_url")
     return PlacedToy(request.getfixturevalue("toy_page"), f"{address}models/{NAME}/")

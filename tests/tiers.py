@@ -16,6 +16,7 @@ FIXTURE_MARKERS = {
     "browser": "browser",
     "cpu": "built",
     "firefox": "browser",
+    "gpu_toy_site_url": "built",
     "in_page": "browser",
     "native": "gpu",
     "playwright": "browser",

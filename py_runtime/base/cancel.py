@@ -16,7 +16,7 @@ class CancelToken:
         if self.cancelled:
             return
         self.cancelled = True
-        for callback in self._callbacks:
+        for callback in list(self._callbacks):
             callback()
 
     def check(self) -> None:
@@ -29,3 +29,7 @@ class CancelToken:
         self._callbacks.append(callback)
         if self.cancelled:
             callback()
+
+    def forget(self, callback: Callable[[], None]) -> None:
+        """Call back no more: the work that waited is done."""
+        self._callbacks.remove(callback)

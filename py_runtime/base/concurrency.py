@@ -53,6 +53,8 @@ async def until_cancelled(work: Coroutine[Any, Any, T], cancel: CancelToken | No
             cancel.check()
         raise
     finally:
+        if cancel is not None:
+            cancel.forget(stop)
         work.close()  # it may never have begun
 
 

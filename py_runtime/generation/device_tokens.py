@@ -1,5 +1,6 @@
 """Tokens drawn on the GPU in batches: the next one runs while one is read."""
 
+import asyncio
 import random
 import time
 from collections import deque
@@ -71,7 +72,8 @@ class DeviceTokens:
                         position += drawing.steps
                         asked += drawing.steps
                     waiting_since = time.perf_counter()
-                    batch = await in_flight.popleft().batch()
+                    batch = await self._arrival(in_flight[0])
+                    del in_flight[0]
                     self._session.waited_s += time.perf_counter() - waiting_since
                     self._cancel.check()
                     pace.arrived(len(batch.tokens), time.perf_counter())
@@ -80,6 +82,21 @@ class DeviceTokens:
             finally:
                 for drawing in in_flight:
                     drawing.leave()
+
+    async def _arrival(self, drawing: Drawing) -> Batch:
+        """Wait for a batch, or until the caller cancels: what is in flight ends by itself."""
+
+        def stop() -> None:
+            drawing.state.cancel()
+
+        self._cancel.on_cancel(stop)
+        try:
+            return await drawing.batch()
+        except asyncio.CancelledError:
+            self._cancel.check()
+            raise
+        finally:
+            self._cancel.forget(stop)
 
     async def _run(self, loop: DecodeLoop, position: int, steps: int, ahead: int) -> Drawing:
         """Start the next batch; the states before it are kept, wherever the answer ends."""

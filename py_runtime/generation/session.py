@@ -4,13 +4,14 @@ What is there is reused, and a lost device is replaced.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
 from py_runtime.devices.recovery import Recovery
 from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
@@ -19,7 +20,7 @@ from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.graph import Graph
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
-RunGraph = Callable[[list[np.ndarray]], Awaitable[list[np.ndarray]]]
+RunGraph = Callable[[list[np.ndarray]], Coroutine[Any, Any, list[np.ndarray]]]
 
 
 class TokenRows(Protocol):
@@ -158,7 +159,9 @@ class Session:
             is_last = len(chunk) == missing
             self.states.leave()
             self.windows.write(start + len(chunk))
-            results = await (end if is_last else before)(inputs)
+            # Stop does not wait for a chunk: it ends by itself, before anything that follows it.
+            run = end if is_last else before
+            results = await until_cancelled(run(inputs), cancel)
             self.states.reach(start + len(chunk))
             if results or not is_last:  # else it is not known how long it takes
                 self._pace.took(len(chunk), time.perf_counter() - started)

@@ -21,6 +21,8 @@ from py_runtime.gpu import Device
 from py_runtime.model import Model
 from py_runtime.model.chat_prompts import ChatPrompts
 
+STOP_PATIENCE = 60  # seconds until it counts as never
+
 Json = dict[str, Any]
 _models: dict[tuple[int, str], Model] = {}
 
@@ -231,6 +233,38 @@ async def ask_cancelled(device: Device, where: str, prompt: list[int], fields: J
     pieces = [piece async for piece in model.complete(prompt, cancel=cancel, **fields)]
     computed = model.session.computed_tokens - computed
     return [{"finish_reason": piece.finish_reason, "computed": computed} for piece in pieces]
+
+
+async def stop_while_computing(
+    device: Device, where: str, prompt: list[int], fields: Json, during: str
+) -> list[Json]:
+    """Stop while the device computes, for ever as it seems; then ask again, with the real one."""
+    model = await the_model(device, where)
+    model.session.forget()
+    cancel, computing = CancelToken(), asyncio.Event()
+    name = {"prompt": "read_buffer", "answer": "submit_to_read"}[during]
+    real, computed = getattr(device, name), []
+
+    def never(*given: Any) -> asyncio.Future[Any]:
+        computing.set()
+        computed.append(asyncio.ensure_future(real(*given)))
+        return asyncio.get_running_loop().create_future()
+
+    async def answer(**given: Any) -> Json:
+        async for piece in model.complete(prompt, **given, **fields):
+            last = piece
+        return {"finish_reason": last.finish_reason, "tokens": last.token_ids}
+
+    setattr(device, name, never)
+    try:
+        stopped = asyncio.ensure_future(answer(cancel=cancel))
+        await computing.wait()
+        cancel.cancel()
+        first = await asyncio.wait_for(stopped, STOP_PATIENCE)
+    finally:
+        delattr(device, name)
+    await asyncio.wait(computed)
+    return [first, await answer(), await answer()]
 
 
 async def ask_while_busy(device: Device, where: str, prompt: list[int], fields: Json) -> Json:

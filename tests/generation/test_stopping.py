@@ -60,6 +60,17 @@ def test_stopped_before_it_began(toy: Toy) -> None:
     assert stopped["computed"] == 0
 
 
+@pytest.mark.parametrize("during", ["prompt", "answer"])
+def test_stopped_while_the_device_computes(toy: Toy, during: str) -> None:
+    """Stop waits for no chunk and no batch, however long the device takes for it."""
+    fields = {**GREEDY, "max_tokens": 1}
+    outcomes = toy.run("stop_while_computing", prompt=PROMPT, fields=fields, during=during)
+    stopped, again, once_more = outcomes
+    assert stopped["finish_reason"] == "abort"
+    assert again["finish_reason"] == "length"
+    assert again["tokens"] == once_more["tokens"]
+
+
 def test_stopped_while_another_answers(toy: Toy) -> None:
     """It waits for its turn; Stop ends that at once, and leaves the other alone."""
     outcome = toy.run("ask_while_busy", prompt=PROMPT, fields=GREEDY)
