@@ -122,7 +122,7 @@ lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python 
 	node_modules/.bin/tsc -p .
 	node_modules/.bin/tsc -p tsconfig.worker.json
 	node_modules/.bin/tsc -p tsconfig.tools.json
-	node_modules/.bin/eslint web bench/pages tests/llama_cpp tools eslint.config.js
+	node_modules/.bin/eslint web bench/pages bench/llama_cpp.mjs tests/llama_cpp tools eslint.config.js
 
 picture: setup $(TESTER) ## the README's picture that moves: a first minute with the default model
 	@$(PY) -m tools.browser

@@ -36,5 +36,5 @@ export default [
     files: ["web/*worker.js", "web/sw.js", "web/interpreter.js", "web/bridge.js", "web/bridge/**"],
     languageOptions: { globals: globals.worker },
   },
-  { files: ["tools/**", "tests/**"], languageOptions: { globals: globals.node } },
+  { files: ["tools/**", "tests/**", "bench/*.mjs"], languageOptions: { globals: globals.node } },
 ];

@@ -87,7 +87,7 @@ def figure_rows(results: Json) -> list[Row]:
         ("fetched, warm", fetched("warm")),
         ("memory of the page", memory("renderer_bytes")),
         ("JavaScript's heap, workers aside", memory("js_heap_bytes")),
-        ("memory on the GPU", memory("gpu_bytes")),
+        ("memory on the device", memory("gpu_bytes")),
         ("of the adapter's read bandwidth", bandwidth),
         ("greedy ids as torch's", describe_agreement),
     ]
@@ -162,7 +162,7 @@ def ops_of(engine: Json) -> str:
     most = ", ".join(
         f"{op['op']} {round_figure(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS]
     )
-    return f"{total} ms of the GPU, by timestamps, of which {most}"
+    return f"{total} ms of the device, by its clock, of which {most}"
 
 
 def submission_of(engine: Json) -> str:

@@ -1,6 +1,7 @@
 """A page with the toy model, driven through `globalThis.inpage` as any script in it would."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -38,14 +39,20 @@ class ApiPage:
         return self.run("return inpage.python(given)", code)
 
 
-@pytest.fixture(scope="package")
-def started(browser: Browser, toy_site_url: str) -> Iterator[ApiPage]:
+@contextmanager
+def opened(browser: Browser, address: str) -> Iterator[ApiPage]:
     page = browser.new_page()
-    page.goto(toy_site_url)
+    page.goto(address)
     api = ApiPage(page)
     api.run("await inpage.ready")
     yield api
     page.close()
+
+
+@pytest.fixture(scope="package")
+def started(browser: Browser, toy_site_url: str) -> Iterator[ApiPage]:
+    with opened(browser, toy_site_url) as api:
+        yield api
 
 
 @pytest.fixture
@@ -54,6 +61,14 @@ def api(started: ApiPage) -> ApiPage:
     started.run(f"if (inpage.loaded?.name !== '{NAME}') await inpage.load('{NAME}')")
     started.python("await engine.loaded.last.warming; engine.model.session.forget()")
     return started
+
+
+@pytest.fixture
+def gpu_api(browser: Browser, gpu_toy_site_url: str) -> Iterator[ApiPage]:
+    """Load the toy on the GPU, in a page of its own."""
+    with opened(browser, gpu_toy_site_url) as api:
+        api.run(f"await inpage.load('{NAME}')")
+        yield api
 
 
 @pytest.fixture

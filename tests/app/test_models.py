@@ -60,7 +60,8 @@ def test_a_load_tells_how_far_it_is(started: ApiPage) -> None:
     assert all(0 <= step["done"] <= step["total"] and step["seconds"] >= 0 for step in steps)
 
 
-def test_unload_gives_everything_back(api: ApiPage) -> None:
+def test_unload_gives_everything_back(gpu_api: ApiPage) -> None:
+    api = gpu_api
     alive, in_bridge = api.python(BUFFERS)
     assert alive > 0
     assert in_bridge > 0

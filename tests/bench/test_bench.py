@@ -218,7 +218,7 @@ def test_the_table_has_a_column_an_engine() -> None:
     assert "a CPU with 2 cores, Chromium 1.2, adapter acme soft (software), commit abc" in text
     assert "Two did not finish: check of the output: not done" in text
     assert (
-        "Inpage, a token at context 128: 8.00 ms of the GPU, by timestamps, of which linear 6.00 "
+        "Inpage, a token at context 128: 8.00 ms of the device, by its clock, of which linear 6.00 "
         "(75%), norm 2.00 (25%)." in text
     )
     assert "Inpage: 300 dispatches are submitted in 0.40 ms by one call, in 8.00 ms one by" in text
