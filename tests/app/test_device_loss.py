@@ -1,8 +1,11 @@
 """device.destroy() at the worst moments: the same text, a word to the user, and all goes on."""
 
-import pytest
+from collections.abc import Iterator
 
-from tests.app.conftest import ApiPage
+import pytest
+from playwright.sync_api import Browser
+
+from tests.app.conftest import ApiPage, opened
 from tests.toy_model import NAME
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
@@ -55,6 +58,13 @@ unsubscribe();
 return { notices, tokens, reason }
 """
 ANSWER = "return (await inpage.completions.create(given)).choices[0].token_ids"
+
+
+@pytest.fixture(scope="module")
+def started(browser: Browser, gpu_toy_site_url: str) -> Iterator[ApiPage]:
+    """Open a page on the GPU, which can be lost."""
+    with opened(browser, gpu_toy_site_url) as api:
+        yield api
 
 
 def test_the_same_text_after_three_losses(slow: ApiPage) -> None:

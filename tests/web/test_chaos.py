@@ -8,6 +8,6 @@ from tests.web.chaos import run_chaos
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 
-def test_nothing_is_lost_and_nothing_hangs(browser: Browser, toy_site_url: str) -> None:
-    chaos = run_chaos(browser, toy_site_url, seed=7, steps=24)
+def test_nothing_is_lost_and_nothing_hangs(browser: Browser, gpu_toy_site_url: str) -> None:
+    chaos = run_chaos(browser, gpu_toy_site_url, seed=7, steps=24)
     assert chaos.saved, "somebody asked something"

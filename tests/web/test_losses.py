@@ -39,6 +39,12 @@ ENTRIES = """async () => {
 }"""
 
 
+@pytest.fixture(scope="session")
+def toy_site_url(gpu_toy_site_url: str) -> str:
+    """Serve pages on the GPU, which can be lost."""
+    return gpu_toy_site_url
+
+
 def kept_answer(user: User) -> str:
     """Return the last answer, as this browser keeps it."""
     (chat,) = [each for each in user.records() if each["messages"]]
