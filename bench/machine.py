@@ -28,7 +28,7 @@ def describe(adapter: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(system: str) -> str:
-    """Return the kind of processor of a system such as "Linux x86_64": it has a table of its own."""
+    """Return the kind of processor of a system such as "Linux x86_64"."""
     processor = system.split()[-1].lower()
     return PROCESSORS.get(processor, processor)
 
