@@ -90,6 +90,11 @@ class Session:
         self.states.forget()
         self.windows.forget()
 
+    def cut_back(self, position: int) -> None:
+        """Forget what is held from this position on: something else would be computed there."""
+        if position < len(self.tokens):
+            self._go_back(position)
+
     def begin_anew(self) -> "Session":
         """Return a fresh session; what was measured and compiled stays."""
         self.forget()

@@ -36,7 +36,8 @@ class Workspace:
 
     def program(self, model: Model) -> Program:
         """Return the model's program as it is before passes, with what steers it."""
-        return model.folder.program
+        overlay = model.overlay
+        return model.folder.program if overlay is None else overlay.program
 
     async def unembed(self, model: Model) -> Unembed:
         async def load() -> tuple[Graph, Unembed]:

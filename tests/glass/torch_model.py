@@ -32,10 +32,14 @@ def activations(model: PreTrainedModel, tokens: list[int]) -> dict[str, np.ndarr
         keep(f"{path}.hook_resid_post", layer)
         attention = getattr(layer, "self_attn", None)
         if attention is not None:
-            for part in "qkv":
+            out = getattr(attention, "o_proj", getattr(attention, "out_proj", None))
+            queries = getattr(attention, "q_proj", None)
+            is_gated = queries is not None and queries.out_features != out.in_features
+            for part in "qkv"[is_gated:]:
                 if hasattr(attention, f"{part}_proj"):
                     keep(f"{path}.attn.hook_{part}", getattr(attention, f"{part}_proj"))
-            keep(f"{path}.attn.hook_z", attention.o_proj, given=True)
+            if not is_gated:
+                keep(f"{path}.attn.hook_z", out, given=True)
         mlp = getattr(layer, "mlp", getattr(layer, "feed_forward", None))
         for part, names in {"pre": ("gate_proj", "w1"), "pre_linear": ("up_proj", "w3")}.items():
             for name in names:
