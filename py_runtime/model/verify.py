@@ -150,7 +150,7 @@ async def verify(
     checks = _Checks(model, goldens, progress, cancel or CancelToken())
     report = VerifyReport()
     async with model.idle():  # an answer in the making would see its cache written over
-        with model.while_loaded():
+        with model.while_loaded(), model.plainly():
             await checks.all(report)
     _conclude(report, model.graph.device.kind)
     report.table = _table(report)
