@@ -132,7 +132,7 @@ picture: setup $(TESTER) ## the README's picture that moves: a first minute with
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for docs/speed.md; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser
 	@$(PY) -m bench $(if $(QUICK),--quick)
-	@$(BENCH_PY) -m bench.chart bench/results.json bench/results.png
+	@$(BENCH_PY) -m bench.chart
 	@$(if $(QUICK),:,$(PY) -m bench --readme)
 
 bench-gpu: setup $(EXPORTER) $(if $(PEERS),$(BENCH_MODELS) $(BENCH_NPM)) ## a folder to measure on another machine's GPU (OUT=dist PEERS=1)
