@@ -12,5 +12,6 @@ DEFAULTS = {
     "repetition_penalty": 1.1,
 }
 
-# Of the environment: the device, gpu or cpu, where none is asked for; for a page, of its server's.
+# The environment variable that says which device, gpu or cpu, is used where none is asked for. For
+# pages, the server's environment counts.
 DEVICE_VARIABLE = "INPAGE_DEVICE"

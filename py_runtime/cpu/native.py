@@ -142,7 +142,7 @@ class NativeMachine(Machine):
 
 
 def _done(result: T) -> "asyncio.Future[T]":
-    """Return the result as a future of the loop's next turn: whoever waits gets theirs before."""
+    """Return the result as a future that is done in the loop's next turn, after earlier ones."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

@@ -73,7 +73,7 @@ export function createFiles(heap, stalledSeconds = STALLED_SECONDS) {
       let filled = 0;
       let ended = false;
       for (;;) {
-        // Whoever was cancelled has given the memory back.
+        // The stream was cancelled meanwhile, and its memory given back.
         if (stream.closed) throw new BridgeFault("network", "the stream was closed");
         const taken = chunk.subarray(0, capacity - filled);
         new Uint8Array(heap.buffer(), address + filled, taken.length).set(taken);

@@ -1,5 +1,5 @@
 // Files that are attached or dropped: the text of some is put before the message, chats are imported, models are opened.
-// What cannot be taken is told, and what can be.
+// For any other file, a notice says which kinds can be opened.
 
 import { importFile } from "./chat_files.js";
 import { copyOf, page, partOf } from "./elements.js";
