@@ -53,6 +53,8 @@ class Graph:
     def __init__(self, device: Device, builder: Builder, target: KernelTarget) -> None:
         self.device = device
         self.program = builder.program
+        self.written = builder.program  # as it was before the passes
+        self.passes: tuple[Pass, ...] = ()
         self.target = target
         self.memory: MemoryReport
         self.state_copies: StateCopies | None = None  # of those that cannot be cut back
@@ -105,6 +107,7 @@ class Graph:
         builder.build_ops()
         source.check(program)
         graph = cls(device, builder, target)
+        graph.written, graph.passes = program, tuple(passes)
         meter = meter or Meter()
         try:
             await graph._allocate()
@@ -191,6 +194,11 @@ class Graph:
         Return the arrays as the GPU takes them. A failure leaves the graph as it was.
         """
         return self._live.resize(inputs)
+
+    def upload(self, inputs: Sequence[Any]) -> None:
+        """Resize to these inputs and send what changed, so that steps of the plan can run alone."""
+        self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+        self.arena.uploaded()
 
     @property
     def resize_stats(self) -> ResizeStats:
@@ -291,8 +299,7 @@ class Graph:
         """
         async with self.lock:
             await self.compiled()
-            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
-            self.arena.uploaded()
+            self.upload(inputs)
             step_ops, begin, arrays = np.array(self._builder.step_ops, int), 0, []
             for end, value_id in probes:
                 counts = np.where(_between(step_ops, begin, end), self._counts, np.uint32(0))
@@ -316,11 +323,29 @@ class Graph:
         wanted = self._wanted(outputs)
         async with self.lock:
             await self.compiled()
-            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
-            self.arena.uploaded()
+            self.upload(inputs)
             counts = self.live_counts(wanted)
             runs = [await self.device.time_steps(self._plan, counts) for _ in range(repeats + 1)]
         return profile_of(self._builder, counts, np.mean(runs[1:], axis=0))
+
+    @property
+    def builder(self) -> Builder:
+        """Return the static side: ops, launches, what shares memory."""
+        return self._builder
+
+    @property
+    def placed(self) -> Placement:
+        """Return where values lie on the device."""
+        return self._placed
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan that runs replay, once `compiled`."""
+        return self._plan
+
+    def adopt(self, plan: Plan, steps: list[PlanStep]) -> None:
+        """Take another plan of the same steps; whoever made it releases it."""
+        self._plan, self.plan_steps = plan, steps
 
     def read_symint(self, value_id: int) -> int:
         return self._symint(value_id).value

@@ -1,0 +1,1 @@
+"""A running model, seen and changed from inside: what `inpage.glass` offers."""

@@ -1,0 +1,54 @@
+"""Calls of a decoder whose values do not matter, for views that look at what a call does."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from py_runtime.base.errors import RequestError
+from py_runtime.glass.traffic import Span
+from py_runtime.graph import Graph
+from py_runtime.model import Model
+
+
+@dataclass(frozen=True)
+class GraphCall:
+    """The inputs of one call of a graph."""
+
+    inputs: list[Any]
+    span: Span | None = None  # of a decoder's
+
+
+@asynccontextmanager
+async def looking_at(
+    target: Model | Graph, tokens: int | Sequence[int], context: int, inputs: Sequence[Any] | None
+) -> AsyncIterator[tuple[Graph, list[GraphCall]]]:
+    """Yield a graph and the calls for so many tokens after so many others, in chunks.
+
+    A model answers nobody meanwhile, and computes the next prompt anew: its cache is written over.
+    """
+    if isinstance(target, Graph):
+        if inputs is None:
+            raise RequestError("a graph alone needs its inputs: timeline(graph, inputs=[…])")
+        yield target, [GraphCall(list(inputs))]
+        return
+    ids = [0] * tokens if isinstance(tokens, int) else list(tokens)
+    if not ids or context < 0 or context + len(ids) > target.context:
+        raise RequestError(
+            f"{len(ids)} tokens after {context} others do not fit: the context of "
+            f"{target.manifest.name} is {target.context}, and there is one token at least"
+        )
+    async with target.idle():
+        with target.while_loaded():
+            session = target.session
+            session.forget()
+            await session.compile()
+            calls = []
+            for at in range(0, len(ids), target.max_chunk):
+                chunk = ids[at : at + target.max_chunk]
+                given = await session.inputs(chunk, context + at)
+                calls.append(GraphCall(given, Span(len(chunk), context + at)))
+            try:
+                yield target.graph, calls
+            finally:
+                session.forget()
