@@ -19,36 +19,43 @@ class GraphCall:
     span: Span | None = None  # of a decoder's
 
 
-@asynccontextmanager
-async def looking_at(
+async def calls_for(
     target: Model | Graph, tokens: int | Sequence[int], context: int, inputs: Sequence[Any] | None
-) -> AsyncIterator[tuple[Graph, list[GraphCall]]]:
-    """Yield a graph and the calls for so many tokens after so many others, in chunks.
-
-    A model answers nobody meanwhile, and computes the next prompt anew: its cache is written over.
-    """
+) -> tuple[Graph, list[GraphCall]]:
+    """Return a graph and the calls for so many tokens after so many others, in chunks."""
     if isinstance(target, Graph):
         if inputs is None:
-            raise RequestError("a graph alone needs its inputs: timeline(graph, inputs=[…])")
-        yield target, [GraphCall(list(inputs))]
-        return
+            raise RequestError("a graph alone has no tokens: give its inputs=[…]")
+        return target, [GraphCall(list(inputs))]
     ids = [0] * tokens if isinstance(tokens, int) else list(tokens)
     if not ids or context < 0 or context + len(ids) > target.context:
         raise RequestError(
             f"{len(ids)} tokens after {context} others do not fit: the context of "
             f"{target.manifest.name} is {target.context}, and there is one token at least"
         )
+    calls = []
+    for at in range(0, len(ids), target.max_chunk):
+        chunk = ids[at : at + target.max_chunk]
+        given = await target.session.inputs(chunk, context + at)
+        calls.append(GraphCall(given, Span(len(chunk), context + at)))
+    return target.graph, calls
+
+
+@asynccontextmanager
+async def running(
+    target: Model | Graph, tokens: int | Sequence[int], context: int, inputs: Sequence[Any] | None
+) -> AsyncIterator[tuple[Graph, list[GraphCall]]]:
+    """Yield the same for whoever runs them.
+
+    A model answers nobody meanwhile, and computes the next prompt anew: its cache is written over.
+    """
+    if isinstance(target, Graph):
+        yield await calls_for(target, tokens, context, inputs)
+        return
     async with target.idle():
         with target.while_loaded():
-            session = target.session
-            session.forget()
-            await session.compile()
-            calls = []
-            for at in range(0, len(ids), target.max_chunk):
-                chunk = ids[at : at + target.max_chunk]
-                given = await session.inputs(chunk, context + at)
-                calls.append(GraphCall(given, Span(len(chunk), context + at)))
+            await target.session.compile()
             try:
-                yield target.graph, calls
+                yield await calls_for(target, tokens, context, inputs)
             finally:
-                session.forget()
+                target.session.forget()

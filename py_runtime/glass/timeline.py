@@ -17,7 +17,7 @@ import numpy as np
 from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
 from py_runtime.base.sizes import in_words
-from py_runtime.glass.calls import GraphCall, looking_at
+from py_runtime.glass.calls import GraphCall, running
 from py_runtime.glass.places import places_of
 from py_runtime.glass.traffic import Traffic
 from py_runtime.graph import Graph
@@ -197,7 +197,7 @@ async def timeline(
     One token is a step of decoding, more are a prefill. A graph alone is given its `inputs`.
     `gb_per_s` is the device's read bandwidth, where it is not to be the fastest read seen.
     """
-    async with looking_at(target, tokens, context, inputs) as (graph, calls):
+    async with running(target, tokens, context, inputs) as (graph, calls):
         outputs = None if isinstance(target, Graph) else [0]
         found: list[Dispatch] = []
         by = ""

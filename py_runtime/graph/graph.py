@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
 from py_runtime.program import Program, check_program
 from py_runtime.weights.constants import ArrayConstants, ConstantSource, Place
 
+if TYPE_CHECKING:
+    from py_runtime.graph.variants import Variant
+
 Array = np.ndarray
 
 
@@ -63,6 +66,7 @@ class Graph:
         self.arena = builder.arena
         self._placed = Placement(device, builder)
         self._recorded: list[BindGroup | Plan] = []
+        self.variant: Variant | None = None  # whose plan runs, in place of the graph's own
         self._compiling: asyncio.Future[None] | None = None  # pipelines, and the plan with them
         self._counts = np.zeros((len(builder.steps), PLAN_COLUMNS), np.uint32)
         self._live = LiveGraph(builder, self._counts)
@@ -140,6 +144,9 @@ class Graph:
             self._compiling.cancel()
         self.device.release(self._recorded)
         self._recorded = []
+        if self.variant is not None:
+            self.variant.release()
+            self.variant = None
         self._placed.release()
 
     async def _allocate(self) -> None:
@@ -179,7 +186,7 @@ class Graph:
                 ends = (self._placed.buffers[end.id] for end in (step.source, step.destination))
                 steps.append(Copy(step.label, *ends))
                 step.row = row.data
-        self.plan_steps = steps
+        self.recorded_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
         self._live.settle()
@@ -224,9 +231,9 @@ class Graph:
                 if tensor is not None
             ]
             if reads:
-                data = await self.device.submit_and_read(self._plan, counts, writes, reads)
+                data = await self.device.submit_and_read(self.plan, counts, writes, reads)
             else:
-                self.device.submit(self._plan, counts, writes)
+                self.device.submit(self.plan, counts, writes)
                 data = []
             self.arena.uploaded()
             return self._results(wanted, data)
@@ -237,7 +244,7 @@ class Graph:
         async with self.lock:
             await self.compiled()
             writes = self._writes(self.maybe_resize(inputs))
-            self.device.submit(self._plan, self.live_counts(wanted), writes)
+            self.device.submit(self.plan, self.live_counts(wanted), writes)
             self.arena.uploaded()
 
     def live_counts(self, wanted: tuple[int, ...]) -> np.ndarray:
@@ -306,10 +313,10 @@ class Graph:
                 tensor, begin = self._builder.tensors[value_id], end
                 offset = self._placed.offsets.get(value_id, 0)
                 read = Read(self._placed.buffers[value_id], tensor.live_bytes, offset)
-                (data,) = await self.device.submit_and_read(self._plan, counts, [], [read])
+                (data,) = await self.device.submit_and_read(self.plan, counts, [], [read])
                 arrays.append(_as_host(tensor, data))
             rest = _between(step_ops, begin, len(self.program.ops))
-            self.device.submit(self._plan, np.where(rest, self._counts, np.uint32(0)))
+            self.device.submit(self.plan, np.where(rest, self._counts, np.uint32(0)))
             return arrays
 
     async def profile(
@@ -325,7 +332,7 @@ class Graph:
             await self.compiled()
             self.upload(inputs)
             counts = self.live_counts(wanted)
-            runs = [await self.device.time_steps(self._plan, counts) for _ in range(repeats + 1)]
+            runs = [await self.device.time_steps(self.plan, counts) for _ in range(repeats + 1)]
         return profile_of(self._builder, counts, np.mean(runs[1:], axis=0))
 
     @property
@@ -341,11 +348,16 @@ class Graph:
     @property
     def plan(self) -> Plan:
         """Return the plan that runs replay, once `compiled`."""
-        return self._plan
+        return self._plan if self.variant is None else self.variant.plan
 
-    def adopt(self, plan: Plan, steps: list[PlanStep]) -> None:
-        """Take another plan of the same steps; whoever made it releases it."""
-        self._plan, self.plan_steps = plan, steps
+    @property
+    def plan_steps(self) -> list[PlanStep]:
+        return self.recorded_steps if self.variant is None else self.variant.steps
+
+    def adopt(self, variant: "Variant | None") -> "Variant | None":
+        """Run a variant's plan from now on, or the graph's own; return the one before."""
+        before, self.variant = self.variant, variant
+        return before
 
     def read_symint(self, value_id: int) -> int:
         return self._symint(value_id).value

@@ -32,7 +32,9 @@ class Placement:
         """Allocate all buffers, or raise GpuOutOfMemoryError and keep none."""
         builder, plan = self._builder, plan_buffers(self._builder)
         try:
-            buffers = await self._device.create_buffers(list(plan.specs.values()))
+            buffers = await self._device.create_buffers(
+                list(plan.specs.values()), builder.program.name
+            )
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(
                 f"{builder.program.name} needs {in_words(plan.report.peak)} of memory, more "
