@@ -14,7 +14,7 @@ import numpy as np
 
 from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
-from py_runtime.glass.calls import GraphCall, looking_at
+from py_runtime.glass.calls import GraphCall, calls_for, running
 from py_runtime.glass.places import Place, places_of
 from py_runtime.graph import Graph
 from py_runtime.graph.builder import Builder, LaunchSpec
@@ -96,15 +96,12 @@ class GraphView:
 
     def _repr_html_(self) -> str:
         when = "after the passes" if self.is_fused else "before the passes"
-        facts = [self.section, when, *(f"{name} = {value}" for name, value in self.symints.items())]
+        symints = (f"{name} = {value}" for name, value in self.symints.items())
         rows = [
-            (
-                node.id,
-                node.op,
-                *(", ".join(map(_shape, ports)) for ports in (node.inputs, node.outputs)),
-            )
+            (node.id, node.op, *(", ".join(map(_shape, p)) for p in (node.inputs, node.outputs)))
             for node in self.nodes
         ]
+        facts = [self.section, when, *symints]
         return as_html(self.name, facts, ("", "op", "takes", "gives"), *rows)
 
 
@@ -196,29 +193,31 @@ async def graph_view(
 
     A graph without layers is shown from the op `first` on.
     """
-    async with looking_at(target, tokens, context, inputs) as (graph, calls):
-        shapes = _shapes_of(graph, fused, calls[-1])
-        places = places_of(graph)
-        sections = places.sections
-        if sections and section is None:
-            section = sections[0]
-        if section is not None and section not in sections:
-            raise RequestError(f"there is no '{section}'; there are {', '.join(sections)}")
-        found = places.after if fused else places.before
-        chosen = [at for at, place in enumerate(found) if section in (None, place.section)]
-        chosen = chosen[first : first + MAX_SHOWN]
-        program = shapes.builder.program
-        nodes = tuple(_node(shapes, at, found[at]) for at in chosen)
-        return GraphView(
-            program.name,
-            section or "",
-            tuple(sections),
-            fused,
-            nodes,
-            tuple(_edges(shapes, chosen)),
-            {symint.label: symint.value for symint in shapes.builder.symints.values()},
-            len(program.ops),
-        )
+    graph, calls = await calls_for(target, tokens, context, inputs)
+    shapes, places = _shapes_of(graph, fused, calls[-1]), places_of(graph)
+    sections = places.sections
+    if sections and section is None:
+        section = sections[0]
+    if section is not None and section not in sections:
+        raise RequestError(f"there is no '{section}'; there are {', '.join(sections)}")
+    found = places.after if fused else places.before
+    chosen = [at for at, place in enumerate(found) if section in (None, place.section)]
+    chosen = chosen[first : first + MAX_SHOWN]
+    program = shapes.builder.program
+    symints = {
+        getattr(program.values[symint.id], "name", "") or symint.label: symint.value
+        for symint in shapes.builder.symints.values()
+    }
+    return GraphView(
+        program.name,
+        section or "",
+        tuple(sections),
+        fused,
+        tuple(_node(shapes, at, found[at]) for at in chosen),
+        tuple(_edges(shapes, chosen)),
+        symints,
+        len(program.ops),
+    )
 
 
 async def op_view(
@@ -231,21 +230,18 @@ async def op_view(
     inputs: Sequence[Any] | None = None,
 ) -> OpView:
     """Return an op with its shaders, as a call launches them."""
-    async with looking_at(target, tokens, context, inputs) as (graph, calls):
-        shapes, places = _shapes_of(graph, fused, calls[-1]), places_of(graph)
-        builder = shapes.builder
-        if not 0 <= index < len(builder.program.ops):
-            raise RequestError(
-                f"there is no op {index}; the last is {len(builder.program.ops) - 1}"
-            )
-        node = _node(shapes, index, (places.after if fused else places.before)[index])
-        swapped = graph.variant.pipelines if fused and graph.variant else {}
-        launches = tuple(
-            _launch(spec, step, shapes.counts[step], swapped.get(step, spec.pipeline).source)
-            for step, (spec, op) in enumerate(zip(builder.steps, builder.step_ops, strict=True))
-            if op == index and isinstance(spec, LaunchSpec)
-        )
-        return OpView(node, launches)
+    graph, calls = await calls_for(target, tokens, context, inputs)
+    shapes, places = _shapes_of(graph, fused, calls[-1]), places_of(graph)
+    builder = shapes.builder
+    _check_op(builder.program, index)
+    node = _node(shapes, index, (places.after if fused else places.before)[index])
+    swapped = graph.variant.pipelines if fused and graph.variant else {}
+    launches = tuple(
+        _launch(spec, step, shapes.counts[step], swapped.get(step, spec.pipeline).source)
+        for step, (spec, op) in enumerate(zip(builder.steps, builder.step_ops, strict=True))
+        if op == index and isinstance(spec, LaunchSpec)
+    )
+    return OpView(node, launches)
 
 
 async def values_of(
@@ -257,10 +253,9 @@ async def values_of(
     inputs: Sequence[Any] | None = None,
 ) -> list[Values]:
     """Return what an op of the running program gave in a call, by a probed run."""
-    async with looking_at(target, tokens, context, inputs) as (graph, calls):
+    async with running(target, tokens, context, inputs) as (graph, calls):
         program = graph.program
-        if not 0 <= index < len(program.ops):
-            raise RequestError(f"there is no op {index}; the last is {len(program.ops) - 1}")
+        _check_op(program, index)
         for call in calls[:-1]:
             await graph.compute(call.inputs, [])
         outs = [
@@ -270,6 +265,11 @@ async def values_of(
         ]
         arrays = await run_probed(graph, calls[-1].inputs, outs)
         return [_values(program, value_id, arrays[value_id]) for value_id in outs]
+
+
+def _check_op(program: Program, index: int) -> None:
+    if not 0 <= index < len(program.ops):
+        raise RequestError(f"there is no op {index}; the last is {len(program.ops) - 1}")
 
 
 def _values(program: Program, value_id: int, array: np.ndarray) -> Values:
