@@ -114,12 +114,12 @@ class Builder:
     def launch(
         self,
         op: Caller,
-        kernel: str,
+        kernel: str | KernelSource,
         plugs: Mapping[str, str],
         bind: Mapping[str, Bindable],
         constants: Mapping[str, float],
     ) -> Launch:
-        joined = kernel_source(kernel, plugs)
+        joined = kernel_source(kernel, plugs) if isinstance(kernel, str) else kernel
         if set(joined.bindings) != {*bind, PARAMS}:
             raise GraphError(
                 f"{op.where}: shader '{joined.label}' binds {sorted(joined.bindings)}, the op "

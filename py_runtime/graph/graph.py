@@ -284,7 +284,7 @@ class Graph:
             if value_id in self._builder.symints:
                 results.append(np.array(self._builder.symints[value_id].value, np.int64))
                 continue
-            results.append(_as_host(self._builder.tensors[value_id], next(chunks)))
+            results.append(as_host(self._builder.tensors[value_id], next(chunks)))
         return results
 
     def _step_mask(self, wanted: tuple[int, ...]) -> np.ndarray:
@@ -314,7 +314,7 @@ class Graph:
                 offset = self._placed.offsets.get(value_id, 0)
                 read = Read(self._placed.buffers[value_id], tensor.live_bytes, offset)
                 (data,) = await self.device.submit_and_read(self.plan, counts, [], [read])
-                arrays.append(_as_host(tensor, data))
+                arrays.append(as_host(tensor, data))
             rest = _between(step_ops, begin, len(self.program.ops))
             self.device.submit(self.plan, np.where(rest, self._counts, np.uint32(0)))
             return arrays
@@ -349,6 +349,11 @@ class Graph:
     def plan(self) -> Plan:
         """Return the plan that runs replay, once `compiled`."""
         return self._plan if self.variant is None else self.variant.plan
+
+    @property
+    def own_plan(self) -> Plan:
+        """Return the plan of the engine's own kernels."""
+        return self._plan
 
     @property
     def plan_steps(self) -> list[PlanStep]:
@@ -387,7 +392,8 @@ class Graph:
         return self._builder.symints[value_id]
 
 
-def _as_host(tensor: LiveTensor, data: Array) -> Array:
+def as_host(tensor: LiveTensor, data: Array) -> Array:
+    """Return a tensor's bytes as the host's array at its live dims."""
     array = data.view(tensor.dtype.gpu).reshape(tensor.dims)
     return array.astype(tensor.dtype.host, copy=False)
 

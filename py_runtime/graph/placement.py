@@ -7,7 +7,7 @@ from py_runtime.graph.buffers import COPY, UNIFORMS, plan_buffers
 from py_runtime.graph.builder import Builder, LaunchSpec
 from py_runtime.graph.carried_states import COPIES
 from py_runtime.graph.memory import MemoryReport
-from py_runtime.live.launch import Bindable, Joined, WeightSlice
+from py_runtime.live.launch import Bindable, Joined, Scratch, WeightSlice
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import TensorValue
@@ -93,6 +93,9 @@ class Placement:
                 "export the model with smaller dims, or smaller maximum sizes for dynamic ones"
             )
         return Binding(buffer)
+
+    def scratch_buffer(self, scratch: Scratch) -> Buffer:
+        return self._scratch_buffers[scratch]
 
     def constant_places(self) -> dict[str, list[Place]]:
         """Return the places where the bytes of each constant go."""

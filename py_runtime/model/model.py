@@ -72,6 +72,7 @@ class Model:
         self.graph = graph
         self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
+        self.passes = graph.passes  # of each graph that is built
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
@@ -145,7 +146,8 @@ class Model:
         wanted = self.kernels.wanted if is_same_kind else None
         self.kernels = await choose_kernels(device, notes, wanted)
         constants = self.store.constants(self.folder)
-        return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
+        program, target = self.folder.program, self.kernels.target
+        return await Graph.load(device, program, constants, meter, target, self.passes)
 
     def _repr_html_(self) -> str:
         facts = [
