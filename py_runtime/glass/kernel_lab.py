@@ -154,6 +154,7 @@ class KernelLab:
         afterwards, whatever came out.
         """
         check_kind(self.graph, "the kernel lab")
+        self._check_current()
         shader = self.shader(name)
         steps = tuple(
             step for step in shader.steps if op in (None, self.graph.builder.step_ops[step])
@@ -241,6 +242,7 @@ class KernelLab:
         }
 
     async def _adopt(self, pipelines: Mapping[int, PipelineSpec]) -> None:
+        self._check_current()
         async with running(self._target, 1, 0, self._first_inputs()):
             variant = await Variant.of(self.graph, pipelines) if pipelines else None
             gone = self.graph.adopt(variant)
@@ -249,6 +251,10 @@ class KernelLab:
                 self._target.session.drop_loop()  # it has recorded the kernels from before
             if gone is not None:
                 gone.release()
+
+    def _check_current(self) -> None:
+        if isinstance(self._target, Model) and self._target.graph is not self.graph:
+            raise RequestError("the model has another graph by now: KernelLab.of(model) finds it")
 
     def _changed(self, trial: Trial) -> dict[int, PipelineSpec]:
         found = {}

@@ -12,7 +12,7 @@ from py_runtime.base.html import as_html
 from py_runtime.base.sizes import in_words
 from py_runtime.glass.places import places_of
 from py_runtime.graph import Graph
-from py_runtime.graph.buffers import COPY, UNIFORMS, BufferPlan, plan_buffers
+from py_runtime.graph.buffers import COPY, UNIFORMS, BufferPlan
 from py_runtime.live.launch import Scratch
 from py_runtime.model import Model
 from py_runtime.program import TensorValue, as_constant
@@ -41,6 +41,7 @@ class Held:
     nbytes: int
     parts: tuple[str, ...] = ()  # constants that lie in it one after the other
     tenants: tuple[Tenant, ...] = ()  # of a shared buffer; all others live as long as the graph
+    is_lent: bool = False  # by the graph that this one stands on, and counted there
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,17 @@ class MemoryView:
     def totals(self) -> dict[str, int]:
         """Return the bytes by purpose."""
         return {
-            purpose: sum(each.nbytes for each in self.buffers if each.purpose == purpose)
+            purpose: sum(each.nbytes for each in self._own if each.purpose == purpose)
             for purpose in PURPOSES
         }
 
     @property
     def nbytes(self) -> int:
-        return sum(each.nbytes for each in self.buffers)
+        return sum(each.nbytes for each in self._own)
+
+    @property
+    def _own(self) -> list[Held]:
+        return [each for each in self.buffers if not each.is_lent]
 
     @property
     def slots(self) -> list[Held]:
@@ -89,18 +94,20 @@ class MemoryView:
 def memory_view(target: Model | Graph) -> MemoryView:
     """Return what is on the device; nothing runs for it."""
     graph = target.graph if isinstance(target, Model) else target
-    plan, look = plan_buffers(graph.builder), _Look(graph)
+    plan, look = graph.placed.plan, _Look(graph)
     tenants = look.tenants(plan)
+    lent = {key: found.buffer for key, found in plan.lent.items()}
     buffers = tuple(
         Held(
-            spec.label,
+            buffer.label,
             look.purpose(key),
             look.section(key),
-            spec.size,
+            buffer.size,
             look.parts(key),
             tuple(tenants.get(key, ())),
+            key in lent,
         )
-        for key, spec in plan.specs.items()
+        for key, buffer in (plan.specs | lent).items()
     )
     name, ops = graph.program.name, len(graph.program.ops)
     return MemoryView(name, ops, buffers, plan.report.unshared, _others(graph))

@@ -382,6 +382,11 @@ class Graph:
         return self._placed
 
     @property
+    def base(self) -> "Graph | None":
+        """Return the graph that lends some of its buffers."""
+        return self._base
+
+    @property
     def plan(self) -> Plan:
         """Return the plan that runs replay, once `compiled`."""
         return self._plan if self.variant is None else self.variant.plan

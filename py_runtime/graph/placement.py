@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from py_runtime.base.errors import GpuOutOfMemoryError, GraphError
 from py_runtime.base.sizes import in_words
 from py_runtime.gpu import Binding, Buffer, Device
-from py_runtime.graph.buffers import COPY, UNIFORMS, Content, plan_buffers
+from py_runtime.graph.buffers import COPY, UNIFORMS, BufferPlan, Content, plan_buffers
 from py_runtime.graph.builder import Builder, LaunchSpec
 from py_runtime.graph.carried_states import COPIES
 from py_runtime.graph.memory import MemoryReport
@@ -21,6 +21,7 @@ PART_BYTES = 256  # WebGPU binds parts of a buffer that begin at multiples of it
 class Placement:
     """Buffers of a graph; empty until `await placement.allocate()`, and again after `release()`."""
 
+    plan: BufferPlan
     report: MemoryReport
     uniforms: Buffer
     state_copies: list[Buffer]  # none where no state is carried
@@ -47,7 +48,7 @@ class Placement:
                 "smaller model, or the same one exported with a smaller --max-seq-len "
                 f"(what did not fit: {error})"
             ) from None
-        self.owned = buffers
+        self.owned, self.plan = buffers, plan
         by_key = dict(zip(plan.specs, buffers, strict=True))
         by_key |= {key: found.buffer for key, found in plan.lent.items()}
         self.uniforms = by_key[UNIFORMS]

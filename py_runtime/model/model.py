@@ -420,4 +420,7 @@ class Model:
 
     def _release(self) -> None:
         self.session.drop_loop()
-        self.graph.unload()
+        graph = self.graph
+        while graph.base is not None:  # an op of the user's own was put into it
+            graph = graph.base
+        graph.unload()
