@@ -1,14 +1,22 @@
 """Calls of a decoder whose values do not matter, for views that look at what a call does."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.glass.traffic import Span
+from py_runtime.glass.workspace import looking
 from py_runtime.graph import Graph
 from py_runtime.model import Model
+
+Progress = Callable[[int, int], None]  # (done, of so many); it may raise to end the work
+
+
+def ignore(done: int, total: int) -> None:
+    """Ignore the progress of work that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +55,11 @@ async def running(
 ) -> AsyncIterator[tuple[Graph, list[GraphCall]]]:
     """Yield the same for whoever runs them.
 
-    A model answers nobody meanwhile, and computes the next prompt anew: its cache is written over.
+    A model answers nobody meanwhile; its cache is as it was afterwards.
     """
     if isinstance(target, Graph):
         yield await calls_for(target, tokens, context, inputs)
         return
-    async with target.idle():
-        with target.while_loaded():
-            await target.session.compile()
-            try:
-                yield await calls_for(target, tokens, context, inputs)
-            finally:
-                target.session.forget()
+    async with looking(target, CancelToken()):
+        await target.session.compile()
+        yield await calls_for(target, tokens, context, inputs)

@@ -313,12 +313,14 @@ def _port(shapes: Shapes, name: str, value_id: int) -> Port:
         kind = "state" if value.state else "constant" if value.constant is not None else "value"
         kind = "input" if value_id in given else kind
         return Port(name, kind, value_id, label, value.dtype.name, tensor.dims, tensor.max_dims)
-    if isinstance(value, SymIntValue):
-        number = shapes.builder.symints[value_id].value
-        return Port(name, "symint", value_id, label, number=number)
+    number: Any = None
     kind = "null" if isinstance(value, NullValue) else "number"
-    number = value.value if isinstance(value, PLAIN) else None
-    number = list(value.values) if isinstance(value, LISTS) else number
+    if isinstance(value, SymIntValue):
+        kind, number = "symint", shapes.builder.symints[value_id].value
+    elif isinstance(value, PLAIN):
+        number = value.value
+    elif isinstance(value, LISTS):
+        number = list(value.values)
     assert not isinstance(value, ValueListValue), "lists were flattened"
     return Port(name, kind, value_id, label, number=number)
 

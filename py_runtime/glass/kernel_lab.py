@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from py_runtime.base.errors import GpuValidationError, RequestError, ShaderError, ShaderMessage
 from py_runtime.base.html import as_html
-from py_runtime.glass.calls import GraphCall, calls_for, running
+from py_runtime.glass.calls import GraphCall, Progress, calls_for, ignore, running
 from py_runtime.glass.kernel_checks import (
     Case,
     Times,
@@ -146,7 +146,13 @@ class KernelLab:
         return spec.pipeline.source
 
     async def try_source(
-        self, name: str, source: str, *, op: int | None = None, goldens: bool = True
+        self,
+        name: str,
+        source: str,
+        *,
+        op: int | None = None,
+        goldens: bool = True,
+        progress: Progress = ignore,
     ) -> Trial:
         """Compile, compare with the engine's own kernel, run the goldens, take times.
 
@@ -174,28 +180,35 @@ class KernelLab:
             trial.errors = [ShaderMessage(0, 0, str(error))]
             return trial
         try:
-            await self._check(trial, variant, goldens)
+            await self._check(trial, variant, goldens, progress)
         finally:
             variant.release()
         return trial
 
-    async def _check(self, trial: Trial, variant: Variant, goldens: bool) -> None:
+    async def _check(
+        self, trial: Trial, variant: Variant, goldens: bool, progress: Progress
+    ) -> None:
         plans = self.graph.own_plan, variant.plan
         allowed = HALVES if self.graph.target.f16_kv else FLOATS
         ops = sorted({self.graph.builder.step_ops[step] for step in trial.steps})
         ops = list(dict.fromkeys([ops[0], ops[-1]]))[:MOST_OPS]
         async with running(self._target, 1, 0, self._first_inputs()):
-            for call in await self._calls(LENGTHS):
+            calls, timed = await self._calls(LENGTHS), await self._calls(TIMED)
+            total = len(calls) + len(timed) + int(goldens)
+            for done, call in enumerate(calls, start=1):
                 for op in ops:
                     case = await compare_op(self.graph, op, trial.steps, call, plans, allowed)
                     trial.cases += [case] if case is not None else []
                 if self.graph.state_copies is None or not (call.span and call.span.start):
                     trial.cases.append(await self._compare_results(call, variant))
-            for call in await self._calls(TIMED):
+                progress(done, total)
+            for done, call in enumerate(timed, start=len(calls) + 1):
                 times = await time_in_turns(self.graph, trial.steps, call, plans)
                 trial.times += [times] if times is not None else []
+                progress(done, total)
             if goldens and isinstance(self._target, Model):
                 trial.goldens = await self._goldens(self._target, variant)
+                progress(total, total)
 
     async def _compare_results(self, call: GraphCall, variant: Variant) -> Case:
         """Compare what the whole graph gives."""

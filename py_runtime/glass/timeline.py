@@ -9,6 +9,7 @@ line.save("trace.json")            # opens in Perfetto and chrome://tracing
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
 from py_runtime.base.sizes import in_words
-from py_runtime.glass.calls import GraphCall, running
+from py_runtime.glass.calls import GraphCall, Progress, ignore, running
 from py_runtime.glass.places import places_of
 from py_runtime.glass.traffic import Traffic
 from py_runtime.graph import Graph
@@ -191,6 +192,7 @@ async def timeline(
     inputs: Sequence[Any] | None = None,
     repeats: int = 3,
     gb_per_s: float | None = None,
+    progress: Progress = ignore,
 ) -> Timeline:
     """Measure every dispatch of a call for `tokens` (their number, or the tokens) after `context`.
 
@@ -200,9 +202,15 @@ async def timeline(
     async with running(target, tokens, context, inputs) as (graph, calls):
         outputs = None if isinstance(target, Graph) else [0]
         found: list[Dispatch] = []
-        by = ""
+        by, done = "", count(1)
         for number, call in enumerate(calls):
-            times = await time_steps(graph, call.inputs, outputs, repeats)
+            times = await time_steps(
+                graph,
+                call.inputs,
+                outputs,
+                repeats,
+                lambda: progress(next(done), len(calls) * (repeats + 1)),
+            )
             by = times.by
             begin = found[-1].begin + found[-1].microseconds if found else 0.0
             found += _dispatches(graph, call, times, number, begin)

@@ -5,7 +5,7 @@ and subtracted. Such times are those of segments, and rougher.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +30,20 @@ class StepTimes:
     segments: tuple[tuple[int, int], ...] = ()  # first step, and the one behind the last
 
 
+def nothing() -> None:
+    """Do nothing after a run."""
+
+
 async def time_steps(
-    graph: Graph, inputs: Sequence[Any], outputs: Sequence[int] | None = None, repeats: int = 3
+    graph: Graph,
+    inputs: Sequence[Any],
+    outputs: Sequence[int] | None = None,
+    repeats: int = 3,
+    after_run: Callable[[], None] = nothing,
 ) -> StepTimes:
     """Measure each step of `graph.run`, after a run that warms up: medians of several runs.
 
-    State is written as in any run.
+    State is written as in any run. `after_run` may raise to end it.
     """
     async with graph.lock:
         await graph.compiled()
@@ -43,13 +51,17 @@ async def time_steps(
         wanted = tuple(range(len(graph.program.outputs)) if outputs is None else outputs)
         counts = graph.live_counts(wanted)
         if TIMESTAMPS in graph.device.features:
-            runs = [await graph.device.time_steps(graph.plan, counts) for _ in range(repeats + 1)]
+            runs = []
+            for _ in range(repeats + 1):
+                runs.append(await graph.device.time_steps(graph.plan, counts))
+                after_run()
             return StepTimes(counts, np.median(runs[1:], axis=0), BY_DEVICE)
         segments = _segments(graph, counts)
         waiting = min([await _took(graph, np.zeros_like(counts)) for _ in range(WAITS)])
         taken = []
         for _ in range(repeats + 1):
             taken.append([await _took(graph, _only(counts, each)) - waiting for each in segments])
+            after_run()
         nanoseconds = np.zeros(len(counts))
         medians = np.maximum(np.median(taken[1:], axis=0), 0)
         nanoseconds[[first for first, _ in segments]] = 1e9 * medians

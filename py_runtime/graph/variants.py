@@ -46,8 +46,8 @@ class Variant:
             wanted.append(BindGroupSpec(spec.launch.label, pipeline, bindings, names))
         groups = await graph.device.create_bind_groups(wanted)
         steps = list(graph.recorded_steps)
-        for number, spec, pipeline, group in zip(numbers, wanted, made, groups, strict=True):
-            steps[number] = Dispatch(spec.label, pipeline, group)
+        for number, pipeline, group in zip(numbers, made, groups, strict=True):
+            steps[number] = Dispatch(group.label, pipeline, group)
         plan = graph.device.create_plan(graph.program.name, steps)
         return cls(graph, dict(pipelines), plan, steps, groups)
 
