@@ -5,7 +5,7 @@
 import { styleSheet } from "../styles.js";
 import { decimal, inWords, line, t } from "../wording.js";
 import { layers } from "./layered.js";
-import { ask, callFields, callOf, colourOf, draw, inDims, inPercent, inTime, labelled, make, sectionName, shortOp, tableOf } from "./room.js";
+import { ask, callFields, callOf, colourOf, draw, fill, inDims, inPercent, inTime, labelled, make, sectionName, shortOp, tableOf } from "./room.js";
 
 /** @typedef {{ name: string, kind: string, value_id: number, label: string, dtype: string, dims: number[], max_dims: number[], number: any }} Port */
 /** @typedef {{ id: number, op: string, place: { module: string, section: string, source: string }, inputs: Port[], outputs: Port[] }} GraphNode */
@@ -14,7 +14,7 @@ import { ask, callFields, callOf, colourOf, draw, inDims, inPercent, inTime, lab
 
 const [BOX, HIGH, ROW, MARGIN] = [176, 44, 84, 16];
 const PILL = 26;
-const loadStyles = styleSheet("room.css");
+const loadStyles = styleSheet("panels/room.css");
 
 /** @type {HTMLElement} */
 let root;
@@ -178,7 +178,8 @@ function showOp({ node, launches }) {
   const kinds = { value: t`value`, constant: t`constant`, state: t`state`, input: t`input`, symint: t`SymInt`, number: t`number` };
   const row = (/** @type {Port} */ port) => [port.name, kinds[/** @type {keyof typeof kinds} */ (port.kind)] ?? port.kind, given(port), port.dtype, port.label];
   const values = make("div", { class: "room-values" });
-  parts.details.replaceChildren(
+  fill(
+    parts.details,
     make("h3", {}, `${node.id} · ${node.op}`),
     make("p", { class: "room-facts" }, line(node.place.module, cost && inTime(cost.time), cost && t`${inWords(cost.bytes)} moved`)),
     make("h4", {}, t`In torch`),

@@ -5,12 +5,12 @@
 import { giveFile } from "../chat_files.js";
 import { styleSheet } from "../styles.js";
 import { line, t, tell } from "../wording.js";
-import { ask, inDims, inTime, labelled, make, shortOp, tableOf } from "./room.js";
+import { ask, fill, inDims, inTime, labelled, make, shortOp, tableOf } from "./room.js";
 
 /** @typedef {{ name: string, launches: number, ops: string[], op_indices: number[], is_changed: boolean }} Shader */
 
 const INDENT = "  ";
-const loadStyles = styleSheet("room.css");
+const loadStyles = styleSheet("panels/room.css");
 
 /** @type {HTMLElement} */
 let root;
@@ -132,7 +132,8 @@ function showTrial() {
   const said = (/** @type {any} */ { line: at, column, text }) => make("li", {}, at ? make("button", { type: "button", class: "link", onclick: () => goTo(at) }, t`Line ${at}, column ${column}`) : null, at ? ": " : null, text);
   const caseRows = cases.map((/** @type {any} */ each) => [each.where === "logits" ? t`The model’s result` : each.where, each.tokens, each.context, inDims(each.dims), each.relative_rms === null || typeof each.relative_rms === "string" ? "∞" : each.relative_rms.toExponential(1), each.ok ? "✓" : "✗"]);
   const timeRows = times.map((/** @type {any} */ each) => [each.tokens, each.context, inTime(each.before), inTime(each.after), each.after ? `${(each.before / each.after).toFixed(2)} ×` : ""]);
-  parts.result.replaceChildren(
+  fill(
+    parts.result,
     make("p", { class: ok ? "verdict good" : "verdict bad" }, ok ? `✓ ${verdict}` : `✗ ${verdict}`),
     errors.length > 0 && make("ul", { class: "lab-errors" }, ...errors.map(said)),
     goldens && make("p", { class: "room-facts" }, tell(goldens.messages) ?? ""),

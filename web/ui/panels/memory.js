@@ -4,14 +4,14 @@
 
 import { styleSheet } from "../styles.js";
 import { inWords, line, t } from "../wording.js";
-import { ask, colourOf, draw, inPercent, labelled, make, sectionName, tableOf } from "./room.js";
+import { ask, colourOf, draw, fill, inPercent, labelled, make, sectionName, tableOf } from "./room.js";
 
 /** @typedef {{ label: string, nbytes: number, live_bytes: number, first: number, last: number }} Tenant */
 /** @typedef {{ label: string, purpose: string, section: string, nbytes: number, parts: string[], tenants: Tenant[], is_lent: boolean }} Held */
 
 const PURPOSES = ["constants", "state", "inputs", "intermediates", "uniforms"];
 const [ROW, LABEL, AXIS] = [20, 74, 20];
-const loadStyles = styleSheet("room.css");
+const loadStyles = styleSheet("panels/room.css");
 
 /** @type {HTMLElement} */
 let root;
@@ -82,7 +82,7 @@ function paint() {
   const width = parts.canvas.clientWidth;
   if (!view || width < 100) return;
   /** @type {Held[]} */
-  const slots = view.buffers.filter(({ tenants }) => tenants.length).sort((/** @type {Held} */ a, /** @type {Held} */ b) => b.nbytes - a.nbytes);
+  const slots = view.buffers.filter((/** @type {Held} */ { tenants }) => tenants.length).sort((/** @type {Held} */ a, /** @type {Held} */ b) => b.nbytes - a.nbytes);
   const height = slots.length * ROW + AXIS;
   const scale = (/** @type {number} */ op) => LABEL + op / (view.ops + 1) * (width - LABEL - 4);
   const next = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "room-drawing", role: "img", "aria-label": t`${slots.length} shared buffers, and when each holds what` });
@@ -123,11 +123,8 @@ function showBuffers() {
 }
 
 function showOthers() {
-  /** @type {{ owner: string, count: number, nbytes: number }[]} */
-  const { others } = view;
-  if (!others.length) return parts.others.replaceChildren();
-  const rows = others.map(({ owner, count, nbytes }) => [owner, count, inWords(nbytes)]);
-  return parts.others.replaceChildren(make("h3", {}, t`Also on this device`), tableOf(t`Also on this device`, [t`Owner`, t`Buffers`, t`Size`], rows, [1, 2]));
+  const rows = view.others.map((/** @type {{ owner: string, count: number, nbytes: number }} */ { owner, count, nbytes }) => [owner, count, inWords(nbytes)]);
+  fill(parts.others, rows.length > 0 && make("h3", {}, t`Also on this device`), rows.length > 0 && tableOf(t`Also on this device`, [t`Owner`, t`Buffers`, t`Size`], rows, [1, 2]));
 }
 
 export const picture = () => drawing;

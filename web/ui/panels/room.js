@@ -44,9 +44,12 @@ function filled(element, given, children) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.filter((child) => child instanceof Node || typeof child === "string"));
   return element;
 }
+
+/** Puts these into an element in place of what is there. @type {(element: HTMLElement, ...children: Children) => void} */
+export const fill = (element, ...children) => element.replaceChildren(...children.filter((child) => child instanceof Node || typeof child === "string"));
 
 /** Microseconds in words. @param {number} time */
 export function inTime(time) {

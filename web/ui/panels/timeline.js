@@ -15,7 +15,7 @@ import { ask, callFields, callOf, colourOf, draw, inPercent, inTime, labelled, m
 const [LANE, BAND, GAP, AXIS] = [46, 16, 6, 18]; // heights
 const LEAST_SHARE = 1 / 2000; // of a run, that fills the width
 const KINDS = /** @type {const} */ (["op", "section", "shader"]);
-const loadStyles = styleSheet("room.css");
+const loadStyles = styleSheet("panels/room.css");
 
 /** @type {Run[]} */
 const runs = [];
@@ -176,7 +176,7 @@ function bands(of, top, scale, width) {
   of.step.forEach((/** @type {number} */ _, /** @type {number} */ at) => {
     const [name, from, to] = [of.sections[of.section[at]], of.begin[at], of.begin[at] + of.took[at]];
     const last = found.at(-1);
-    if (last?.name === name) last.to = to;
+    if (last && last.name === name) last.to = to;
     else found.push({ name, from, to });
   });
   return found.flatMap(({ name, from, to }, at) => {
