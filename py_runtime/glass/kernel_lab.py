@@ -1,11 +1,11 @@
 """The kernel lab: the WGSL of any launch changed, checked, timed, and kept or taken back.
 
-    lab = KernelLab.of(model)
+    lab = kernel_lab(model)
     shader = lab.shaders()[0]
     trial = await lab.try_source(shader.name, shader.source.replace("1e-5", "1e-6"))
     trial.errors or (trial.cases, trial.goldens, trial.times)
     await lab.keep(trial)              # refused if a check failed
-    lab.revert()                       # all kernels are the engine's own again
+    await lab.revert()                 # all kernels are the engine's own again
 
 Nothing outlives the graph: a reload, or a device that was lost, brings the engine's own back.
 """
@@ -291,6 +291,11 @@ class KernelLab:
 
 
 _labs: WeakKeyDictionary[Graph, KernelLab] = WeakKeyDictionary()
+
+
+def kernel_lab(target: Model | Graph, inputs: Sequence[Sequence[Any]] = ()) -> KernelLab:
+    """Return the lab of a model, or of a graph with the inputs of some calls to compare by."""
+    return KernelLab.of(target, inputs)
 
 
 def _misfits(own: str, changed: str) -> list[ShaderMessage]:

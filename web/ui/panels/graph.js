@@ -81,7 +81,7 @@ async function load(section = sections.value || undefined, op = -1) {
   if (sections.length !== shown.sections.length) sections.replaceChildren(...shown.sections.map((name) => make("option", { value: name }, sectionName(name))));
   sections.value = shown.section;
   const symints = Object.entries(shown.symints).map(([name, value]) => `${name} = ${value}`);
-  parts.facts.textContent = line(t`${shown.nodes.length} ops here`, t`${shown.ops} in all`, ...symints);
+  parts.facts.textContent = line(t`${shown.nodes.length} op here|${shown.nodes.length} ops here`, t`${shown.ops} in all`, ...symints);
   chosen = -1;
   parts.details.replaceChildren(make("p", { class: "quiet" }, t`Choose an op for its shader, its arguments and what it computes.`));
   paint();
@@ -122,7 +122,7 @@ function paint() {
   if (!view) return;
   const { boxes, pills, lines } = flowOf(view);
   const { places, paths, width, height } = layers([...boxes, ...pills.values()], lines, { row: ROW, gap: MARGIN });
-  const next = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "room-drawing", role: "group", "aria-label": line(sectionName(view.section), t`${view.nodes.length} ops`) });
+  const next = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "room-drawing", role: "group", "aria-label": line(sectionName(view.section), t`${view.nodes.length} op|${view.nodes.length} ops`) });
   paths.forEach(({ d, middle }, at) => {
     next.append(draw("path", { d, class: "flow" }), draw("text", { x: middle.x, y: middle.y, class: "flow-name" }, inDims(lines[at].dims)));
   });

@@ -92,7 +92,7 @@ async function open() {
   faulty = new Set();
   buttons.keeps.disabled = true;
   const { launches, ops } = /** @type {Shader} */ (shaders.find(({ name }) => name === choice.value));
-  parts.facts.textContent = line(t`${launches} launches`, ops.map(shortOp).join(", "));
+  parts.facts.textContent = line(t`${launches} launch|${launches} launches`, ops.map(shortOp).join(", "));
   parts.result.replaceChildren();
   dock.link({ kernel: choice.value });
   showLines();

@@ -100,7 +100,7 @@ function pick(next, beside) {
 const end = (of) => of.microseconds || 1;
 
 /** @param {Run} of */
-const nameOf = (of) => line(of.tokens === 1 ? t`1 token` : t`${of.tokens} tokens`, t`after ${of.context}`, inTime(of.microseconds));
+const nameOf = (of) => line(t`${of.tokens} token|${of.tokens} tokens`, t`after ${of.context}`, inTime(of.microseconds));
 
 function showRuns() {
   const options = (/** @type {Run | undefined} */ selected) => runs.map((each) => make("option", { value: each.run, selected: each === selected }, `${runs.indexOf(each) + 1} · ${nameOf(each)}`));
