@@ -1,20 +1,23 @@
 """The kernel lab: a changed kernel is compiled, compared, timed, kept or refused."""
 
+import ast
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from inpage import glass
 from py_runtime.base.errors import GraphError, RequestError
 from py_runtime.glass.kernel_lab import KernelLab, Trial
 from py_runtime.glass.own_ops import Substitution, own_op, replace
 from py_runtime.model import Model
 from tests.glass.room import NORM, OWN_NORM, greedy, own_norm, with_model
 from tests.runners import CpuRunner, NativeRunner
+from tools.files import ROOT
 
 SHADER = "reduce/rms_norm"
 PRODUCT = "value *= weight[column];"
-ROOT = "inverseSqrt(sum_of_squares / f32(params.width) + params.eps)"
+ROOT_OF = "inverseSqrt(sum_of_squares / f32(params.width) + params.eps)"
 
 
 def test_a_broken_shader_reports_its_line_and_changes_nothing(
@@ -73,7 +76,9 @@ def test_a_right_kernel_is_kept_until_it_is_taken_back(
 ) -> None:
     async def look(model: Model) -> Trial:
         lab, before = KernelLab.of(model), await greedy(model)
-        other = lab.own_source(SHADER).replace(ROOT, ROOT.replace("inverseSqrt", "1.0 / sqrt"))
+        other = lab.own_source(SHADER).replace(
+            ROOT_OF, ROOT_OF.replace("inverseSqrt", "1.0 / sqrt")
+        )
         buffers = native.device.counters.buffers_alive
         trial = await lab.try_source(SHADER, other)
         await lab.keep(trial)
@@ -181,3 +186,16 @@ def test_a_run_of_ops_is_found_by_data_flow(native: NativeRunner, toy_model: Pat
     found = with_model(native, toy_model, look)
     assert found.count(("users.swish", 3)) == 2
     assert "aten.silu.default" not in dict(found)
+
+
+def test_the_guides_op_runs(native: NativeRunner, toy_model: Path) -> None:
+    guide = (ROOT / "docs/glass.md").read_text(encoding="utf-8").partition("### Ops of your own")[2]
+    block = guide.split("```")[1].removeprefix("python")
+    code = compile(block, "glass.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+    async def look(model: Model) -> tuple[bool, int]:
+        namespace: dict[str, Any] = {"glass": glass, "model": model}
+        await eval(code, namespace)
+        return namespace["done"].ok, namespace["done"].matches
+
+    assert with_model(native, toy_model, look) == (True, 5)
