@@ -12,8 +12,8 @@ import { ask, callFields, callOf, colourOf, draw, fill, inDims, inPercent, inTim
 /** @typedef {{ begin: number | null, end: number | null, value_id: number, label: string, dims: number[] }} Edge */
 /** @typedef {{ name: string, section: string, sections: string[], is_fused: boolean, nodes: GraphNode[], edges: Edge[], symints: Record<string, number>, ops: number }} GraphView */
 
-const [BOX, HIGH, ROW, MARGIN] = [176, 44, 84, 16];
-const PILL = 26;
+const [BOX, HIGH, ROW, MARGIN] = [164, 44, 74, 14];
+const PILL = 38;
 const loadStyles = styleSheet("panels/room.css");
 
 /** @type {HTMLElement} */
@@ -107,13 +107,13 @@ function costOf(id) {
 /** @param {GraphView} of tensors that flow; what enters or leaves has a node of its own */
 function flowOf({ nodes, edges }) {
   const boxes = nodes.map(({ id }) => ({ key: `${id}`, width: BOX, height: HIGH }));
-  /** @type {Map<string, { key: string, width: number, height: number, label: string, isState: boolean }>} */
+  /** @type {Map<string, { key: string, width: number, height: number, label: string, dims: number[], isState: boolean }>} */
   const pills = new Map();
   const states = new Set(nodes.flatMap(({ inputs }) => inputs.filter(({ kind }) => kind === "state").map(({ value_id: id }) => id)));
   const lines = edges.filter(({ dims }) => dims.length).map(({ begin, end, value_id: id, label, dims }) => {
     const key = `${begin === null ? "in" : "out"}-${id}`;
-    if (begin === null || end === null) pills.set(key, { key, width: BOX, height: PILL, label: label || t`value ${id}`, isState: states.has(id) });
-    return { from: begin === null ? key : `${begin}`, to: end === null ? key : `${end}`, dims };
+    if (begin === null || end === null) pills.set(key, { key, width: BOX, height: PILL, label: label || t`value ${id}`, dims, isState: states.has(id) });
+    return { from: begin === null ? key : `${begin}`, to: end === null ? key : `${end}` };
   });
   return { boxes, pills, lines };
 }
@@ -123,13 +123,17 @@ function paint() {
   const { boxes, pills, lines } = flowOf(view);
   const { places, paths, width, height } = layers([...boxes, ...pills.values()], lines, { row: ROW, gap: MARGIN });
   const next = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "room-drawing", role: "group", "aria-label": line(sectionName(view.section), t`${view.nodes.length} op|${view.nodes.length} ops`) });
-  paths.forEach(({ d, middle }, at) => {
-    next.append(draw("path", { d, class: "flow" }), draw("text", { x: middle.x, y: middle.y, class: "flow-name" }, inDims(lines[at].dims)));
-  });
-  for (const [key, { label, isState }] of pills) {
+  next.append(...paths.map((d) => draw("path", { d, class: "flow" })));
+  for (const [key, { label, dims, isState }] of pills) {
     const { x, y } = places.get(key) ?? { x: 0, y: 0 };
     const shown = label.length > 26 ? `…${label.slice(-25)}` : label;
-    next.append(draw("g", { class: isState ? "pill state" : "pill" }, draw("title", {}, label), draw("rect", { x: x - BOX / 2, y, width: BOX, height: PILL, rx: PILL / 2 }), draw("text", { x, y: y + PILL / 2 + 4 }, shown)));
+    next.append(draw(
+      "g", { class: isState ? "pill state" : "pill" },
+      draw("title", {}, label),
+      draw("rect", { x: x - BOX / 2, y, width: BOX, height: PILL, rx: PILL / 2 }),
+      draw("text", { x, y: y + 16, class: "pill-name" }, shown),
+      draw("text", { x, y: y + 30, class: "node-under" }, inDims(dims)),
+    ));
   }
   const kinds = [...new Set(view.nodes.map(({ op }) => op))];
   for (const node of view.nodes) next.append(nodeOf(node, places.get(`${node.id}`) ?? { x: 0, y: 0 }, colourOf(kinds.indexOf(node.op))));
@@ -142,13 +146,14 @@ function paint() {
 function nodeOf({ id, op, outputs, place }, { x, y }, colour) {
   const cost = costOf(id);
   const name = shortOp(op);
-  const under = cost ? line(inTime(cost.time), inPercent(cost.share)) : outputs.map(({ dims, number }) => (dims.length ? inDims(dims) : `${number}`)).join(" ");
+  const shapes = outputs.map(({ dims, number }) => (dims.length ? inDims(dims) : `${number}`)).join(" ");
+  const under = line(shapes, cost && inTime(cost.time));
   return draw(
     "g", {
       class: id === chosen ? "node chosen" : "node", tabindex: 0, role: "button", "aria-label": line(name, under), "aria-pressed": String(id === chosen), "data-op": id,
       onclick: () => pick(id), onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(id); } },
     },
-    draw("title", {}, place.source),
+    draw("title", {}, line(cost && inPercent(cost.share), place.source)),
     draw("rect", { x: x - BOX / 2, y, width: BOX, height: HIGH, rx: 7 }),
     draw("rect", { x: x - BOX / 2, y, width: 5, height: HIGH, rx: 2, fill: colour, class: "stripe" }),
     cost && draw("rect", { x: x - BOX / 2 + 5, y: y + HIGH - 4, width: (BOX - 10) * Math.min(1, cost.share * 4), height: 3, class: "cost" }),

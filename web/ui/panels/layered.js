@@ -97,7 +97,7 @@ function spread(cells, gap, wantedOf) {
   cells.forEach((cell, at) => { cell.x = (left[at] + right[at]) / 2; });
 }
 
-/** @type {(cells: Cell[], heights: Map<string, number>, rowHeight: number, gap: number) => { d: string, middle: { x: number, y: number } }} */
+/** @type {(cells: Cell[], heights: Map<string, number>, rowHeight: number, gap: number) => string} */
 function pathOf(cells, heights, rowHeight, gap) {
   const top = (/** @type {Cell} */ { row }) => gap + row * rowHeight;
   let d = "";
@@ -107,7 +107,5 @@ function pathOf(cells, heights, rowHeight, gap) {
     const bend = (y2 - y1) / 2;
     d += `${at ? "" : `M${from.x} ${y1}`}${from.key ? "" : `L${from.x} ${y1}`}C${from.x} ${y1 + bend} ${to.x} ${y2 - bend} ${to.x} ${y2}`;
   });
-  const [first, second] = cells;
-  const y = (top(first) + (heights.get(first.key) ?? 0) + top(second)) / 2;
-  return { d, middle: { x: (first.x + second.x) / 2, y: y + 3 } };
+  return d;
 }

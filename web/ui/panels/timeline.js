@@ -12,7 +12,7 @@ import { ask, callFields, callOf, colourOf, draw, inPercent, inTime, labelled, m
  * @typedef {Record<string, any>} Run
  */
 
-const [LANE, BAND, GAP, AXIS] = [46, 16, 6, 18]; // heights
+const [LANE, BAND, RATE, GAP, AXIS] = [50, 16, 14, 8, 18]; // heights
 const LEAST_SHARE = 1 / 2000; // of a run, that fills the width
 const KINDS = /** @type {const} */ (["op", "section", "shader"]);
 const loadStyles = styleSheet("panels/room.css");
@@ -58,7 +58,7 @@ function build(element, settings) {
   const zoom = make(
     "div", { class: "room-zoom" },
     ...[[t`Zoom in`, "+", 0.5], [t`Zoom out`, "−", 2], [t`Whole run`, "⤢", Infinity]].map(([name, sign, by_]) => (
-      make("button", { type: "button", "aria-label": String(name), title: String(name), onclick: () => zoomBy(Number(by_)) }, String(sign))
+      make("button", { type: "button", "aria-label": String(name), title: String(name), onclick: () => zoomBy(Number(by_), chosenAt()) }, String(sign))
     )),
   );
   parts = {
@@ -149,7 +149,7 @@ function paint() {
   const width = parts.canvas.clientWidth;
   if (!run || width < 50) return;
   const shown = [run, ...(other ? [other] : [])];
-  const height = shown.length * (BAND + LANE + GAP) + AXIS;
+  const height = shown.length * (BAND + LANE + RATE + GAP) + AXIS;
   const scale = (/** @type {number} */ time) => (time - view[0]) / (view[1] - view[0]) * width;
   const colours = new Map(names().map((name, at) => [name, colourOf(at)]));
   const next = draw("svg", {
@@ -158,7 +158,7 @@ function paint() {
     onkeydown, onwheel, onpointerdown,
   });
   shown.forEach((each, row) => {
-    const top = row * (BAND + LANE + GAP);
+    const top = row * (BAND + LANE + RATE + GAP);
     next.append(...bands(each, top, scale, width), ...lane(each, row, top + BAND, scale, width, colours));
   });
   next.append(...axis(height, width));
@@ -205,6 +205,8 @@ function lane(of, row, top, scale, width, colours) {
       "aria-selected": isMine ? String(at === chosen) : null, "aria-label": isMine ? line(name, took) : null, onclick: isMine ? () => pickDispatch(at) : null,
     }, draw("title", {}, line(name, sectionName(of.sections[of.section[at]]), took)));
     found.push(box);
+    const share = Math.min(of.bandwidth_share[at] ?? 0, 1);
+    if (share) found.push(draw("rect", { x: Math.max(left, -2), y: top + LANE + 2 + (RATE - 2) * (1 - share), width: Math.max(right - left - 0.4, 0.6), height: (RATE - 2) * share, class: "rate" }, draw("title", {}, t`${inPercent(share)} of the fastest read`)));
     if (right - left > 7 * name.length + 10) found.push(draw("text", { x: Math.max(left, 0) + 5, y: top + LANE / 2 + 4, class: "dispatch-name" }, name));
   });
   return found;
@@ -246,6 +248,13 @@ function zoomBy(by, around = 0.5) {
   paint();
 }
 
+/** The place of the chosen dispatch in the view, or the middle. */
+function chosenAt() {
+  if (!run || chosen < 0) return 0.5;
+  const at = (run.begin[chosen] + run.took[chosen] / 2 - view[0]) / (view[1] - view[0]);
+  return at >= 0 && at <= 1 ? at : 0.5;
+}
+
 /** @type {(from: number, to: number) => void} */
 function setView(from, to) {
   if (!run) return;
@@ -265,9 +274,9 @@ function onkeydown(event) {
     ArrowLeft: () => pickDispatch(Math.max(nextSought(chosen, -1), 0)),
     Home: () => pickDispatch(0),
     End: () => pickDispatch(last),
-    "+": () => zoomBy(0.5),
-    "=": () => zoomBy(0.5),
-    "-": () => zoomBy(2),
+    "+": () => zoomBy(0.5, chosenAt()),
+    "=": () => zoomBy(0.5, chosenAt()),
+    "-": () => zoomBy(2, chosenAt()),
     0: () => zoomBy(Infinity),
   };
   if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
