@@ -28,7 +28,7 @@ COLUMNS = (
 
 @dataclass
 class Kept:
-    """What a page may come back to."""
+    """Results that a page may come back to."""
 
     timelines: dict[int, Timeline] = field(default_factory=dict)
     trials: dict[int, Trial] = field(default_factory=dict)
@@ -161,7 +161,7 @@ async def _kernels(model: Model, fields: Fields, progress: Progress, cancel: Can
             "name": each.name,
             "launches": len(each.steps),
             "ops": list(dict.fromkeys(ops[op].name for op in each.ops)),
-            "op_indices": list(each.ops),
+            "steps": list(each.steps),
             "is_changed": each.is_changed,
         }
         for each in lab.shaders()

@@ -138,7 +138,7 @@ class OpView:
 
 @dataclass(frozen=True)
 class Values:
-    """What a tensor held in one run."""
+    """The values of a tensor in one run."""
 
     label: str
     dtype: str

@@ -172,7 +172,7 @@ class KernelLab:
         if trial.errors:
             return trial
         try:
-            variant = await Variant.of(self.graph, self.kept | self._changed(trial))
+            variant = await self.graph.with_kernels(self.kept | self._changed(trial))
         except ShaderError as error:
             trial.errors = error.messages
             return trial
@@ -257,7 +257,7 @@ class KernelLab:
     async def _adopt(self, pipelines: Mapping[int, PipelineSpec]) -> None:
         self._check_current()
         async with running(self._target, 1, 0, self._first_inputs()):
-            variant = await Variant.of(self.graph, pipelines) if pipelines else None
+            variant = await self.graph.with_kernels(pipelines) if pipelines else None
             gone = self.graph.adopt(variant)
             self.kept = dict(pipelines)
             if isinstance(self._target, Model):

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from py_runtime.gpu import (
     Copy,
     Device,
     Dispatch,
+    PipelineSpec,
     Plan,
     PlanStep,
     Read,
@@ -39,14 +40,12 @@ from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
 from py_runtime.graph.rings import rings_of
 from py_runtime.graph.shared_constants import copy_constants, done, without_constants
+from py_runtime.graph.variants import Variant, record_variant
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
 from py_runtime.program import Program, check_program
 from py_runtime.weights.constants import ArrayConstants, ConstantSource, Place
-
-if TYPE_CHECKING:
-    from py_runtime.graph.variants import Variant
 
 Array = np.ndarray
 
@@ -400,7 +399,14 @@ class Graph:
     def plan_steps(self) -> list[PlanStep]:
         return self.recorded_steps if self.variant is None else self.variant.steps
 
-    def adopt(self, variant: "Variant | None") -> "Variant | None":
+    async def with_kernels(self, pipelines: Mapping[int, PipelineSpec]) -> Variant:
+        """Record the plan with other kernels in these steps; it runs once it is adopted."""
+        await self.compiled()
+        return await record_variant(
+            self.device, self._builder, self._placed, self.recorded_steps, pipelines
+        )
+
+    def adopt(self, variant: Variant | None) -> Variant | None:
         """Run a variant's plan from now on, or the graph's own; return the one before."""
         before, self.variant = self.variant, variant
         return before

@@ -1,4 +1,4 @@
-"""What the tests of the engine room share: models loaded natively, and an op of one's own."""
+"""Helpers of the engine room's tests: models loaded natively, and an op of one's own."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Where fused ops came from: every op that a pass replaced is named by what replaced it."""
+"""Sources of fused ops: every op that a pass replaced is named by what replaced it."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -89,6 +89,8 @@ export const texts = {
   "Writes": "Schreibt",
   "Rate": "Rate",
   "{0} of the fastest read": "{0} des schnellsten Lesens",
+  "Show in the graph": "Im Graphen zeigen",
+  "Open the kernel": "Kernel öffnen",
   "In torch": "In Torch",
   "Dispatches": "Dispatches",
   "Share": "Anteil",

@@ -2,6 +2,7 @@
 
 /** @import { Dock } from "../dock.js" */
 
+import { openPanel } from "../panels.js";
 import { styleSheet } from "../styles.js";
 import { decimal, inWords, line, t } from "../wording.js";
 import { layers } from "./layered.js";
@@ -198,13 +199,14 @@ function showOp({ node, launches }) {
 }
 
 /** @param {any} launch */
-function launchOf({ shader, source, grid, workgroup_size: size, params, constants, bindings }) {
+function launchOf({ shader, source, step, grid, workgroup_size: size, params, constants, bindings }) {
   const numbers = Object.entries({ ...constants, ...params }).map(([name, value]) => `${name} = ${Array.isArray(value) ? inDims(value) : Number.isInteger(value) ? value : Number(value).toPrecision(6)}`);
   return [
     make("h4", {}, shader),
     make("p", { class: "room-facts" }, grid[0] ? t`${grid.join(" × ")} workgroups of ${size}` : t`Does not run in such a call`),
     make("p", { class: "room-numbers" }, numbers.join("   ")),
     make("details", {}, make("summary", {}, t`Buffers`), make("ul", {}, ...bindings.map((/** @type {any} */ each) => make("li", {}, line(each.name, each.what, inWords(each.nbytes)))))),
+    view?.is_fused && make("button", { type: "button", onclick: () => openPanel("kernel_lab", { step }) }, t`Open the kernel`),
     make("details", {}, make("summary", {}, t`Shader`), make("pre", { class: "room-source", tabindex: 0, "aria-label": t`Shader` }, source)),
   ];
 }

@@ -7,7 +7,7 @@ import { styleSheet } from "../styles.js";
 import { line, t, tell } from "../wording.js";
 import { ask, fill, inDims, inTime, labelled, make, shortOp, tableOf } from "./room.js";
 
-/** @typedef {{ name: string, launches: number, ops: string[], op_indices: number[], is_changed: boolean }} Shader */
+/** @typedef {{ name: string, launches: number, ops: string[], steps: number[], is_changed: boolean }} Shader */
 
 const INDENT = "  ";
 const loadStyles = styleSheet("panels/room.css");
@@ -39,8 +39,9 @@ export async function show(element, settings, given) {
   await loadStyles();
   if (root !== element) build(root = element);
   await list();
-  if (settings.kernel && shaders.some(({ name }) => name === settings.kernel)) choice.value = settings.kernel;
-  if (shaders.length && (!editor.value || settings.kernel)) await open();
+  const wanted = shaders.find(({ name, steps }) => name === settings.kernel || steps.includes(Number(settings.step ?? -1)));
+  if (wanted) choice.value = wanted.name;
+  if (shaders.length && (!editor.value || wanted)) await open();
 }
 
 /** @param {HTMLElement} element */

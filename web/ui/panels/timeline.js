@@ -3,6 +3,7 @@
 /** @import { Dock } from "../dock.js" */
 
 import { giveFile } from "../chat_files.js";
+import { openPanel } from "../panels.js";
 import { styleSheet } from "../styles.js";
 import { decimal, inWords, line, t } from "../wording.js";
 import { ask, callFields, callOf, colourOf, draw, inPercent, inTime, labelled, make, sectionName, shortOp, tableOf } from "./room.js";
@@ -345,6 +346,11 @@ function showDetails() {
   parts.details.replaceChildren(
     make("h3", {}, `${of.ops[of.op[chosen]]}`),
     make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
+    make(
+      "div", { class: "room-tools" },
+      make("button", { type: "button", onclick: () => openPanel("graph", { section: of.sections[of.section[chosen]] || undefined, op: of.op_index[chosen] }) }, t`Show in the graph`),
+      of.workgroups[chosen] > 0 && make("button", { type: "button", onclick: () => openPanel("kernel_lab", { step: of.step[chosen] }) }, t`Open the kernel`),
+    ),
     make("h4", {}, t`In torch`),
     make("pre", { class: "room-source", tabindex: 0, "aria-label": t`In torch` }, of.sources[of.source[chosen]]),
   );
