@@ -6,7 +6,7 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from py_runtime.base.errors import GraphError
+from py_runtime.base.errors import GraphError, RequestError
 from py_runtime.glass.calls import GraphCall
 from py_runtime.gpu import Plan, Read, Write
 from py_runtime.gpu.interface import TIMESTAMPS
@@ -14,6 +14,7 @@ from py_runtime.graph import Graph
 from py_runtime.graph.graph import as_host
 from py_runtime.live.launch import Scratch
 from py_runtime.live.values import LiveTensor
+from py_runtime.model import Model
 from py_runtime.model.verify import Precision, difference
 from py_runtime.ops.registry import REGISTRY
 
@@ -196,3 +197,9 @@ def check_kind(graph: Graph, what: str) -> None:
             f"{what} is for GPUs: on the CPU kernels are C, compiled beforehand. Load the model "
             'onto a GPU, if there is one (device="gpu"); here its WGSL can be read'
         )
+
+
+def check_plain(target: Model | Graph) -> None:
+    """Raise RequestError for a model that is steered: its kernels run in another graph."""
+    if isinstance(target, Model) and target.overlay is not None:
+        raise RequestError("the model is steered: clear its edits first (`await clear(model)`)")

@@ -24,6 +24,7 @@ from py_runtime.glass.kernel_checks import (
     Times,
     calls_that_fit,
     check_kind,
+    check_plain,
     compare_arrays,
     compare_op,
     time_in_turns,
@@ -266,6 +267,7 @@ class KernelLab:
                 gone.release()
 
     def _check_current(self) -> None:
+        check_plain(self._target)
         if isinstance(self._target, Model) and self._target.graph is not self.graph:
             raise RequestError("the model has another graph by now: KernelLab.of(model) finds it")
 

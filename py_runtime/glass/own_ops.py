@@ -25,7 +25,13 @@ import numpy as np
 from py_runtime.base.errors import GraphError, RequestError
 from py_runtime.base.html import as_html
 from py_runtime.glass.calls import GraphCall, calls_for, running
-from py_runtime.glass.kernel_checks import Case, calls_that_fit, check_kind, compare_arrays
+from py_runtime.glass.kernel_checks import (
+    Case,
+    calls_that_fit,
+    check_kind,
+    check_plain,
+    compare_arrays,
+)
 from py_runtime.glass.kernel_lab import LENGTHS
 from py_runtime.gpu.kernel_sources import KernelSource, join
 from py_runtime.gpu.kernel_target import KernelTarget
@@ -112,7 +118,7 @@ class Replacement:
         before, self._before = self._before, None
         if isinstance(self._target, Model):
             async with self._target.idle():
-                _put(self._target, before)
+                self._target.take_graph(before)
         self.graph.unload()
 
     def _repr_html_(self) -> str:
@@ -139,6 +145,7 @@ async def replace(
     """
     graph = target.graph if isinstance(target, Model) else target
     check_kind(graph, "an op of one's own in WGSL")
+    check_plain(target)
     substitution = Substitution(tuple(pattern), name_of(op))
     async with running(target, 1, 0, inputs[0] if inputs else []):
         new = await Graph.load(
@@ -180,7 +187,7 @@ async def _check(
         wanted, got = (result.astype(np.float64) for result in results)
         done.cases.append(compare_arrays("output 0", call, got, wanted, allowed))
     if isinstance(target, Model):
-        _put(target, done.graph)
+        target.take_graph(done.graph)
         if goldens:
             try:
                 done.goldens = await verify_idle(target)
@@ -188,16 +195,9 @@ async def _check(
                 done.goldens = None
 
 
-def _put(model: Model, graph: Graph) -> None:
-    """Let a model run another graph of the same program."""
-    model.session.drop_loop()
-    model.session.forget()
-    model.graph, model.passes = graph, graph.passes
-
-
 def _give_back(target: Model | Graph, before: Graph, new: Graph) -> None:
     if isinstance(target, Model):
-        _put(target, before)
+        target.take_graph(before)
     new.unload()
 
 

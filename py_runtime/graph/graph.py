@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from py_runtime.base.concurrency import together
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.base.html import as_html
 from py_runtime.base.progress import Meter
+from py_runtime.base.shapes import numel
 from py_runtime.base.sizes import in_words
 from py_runtime.gpu import (
     PLAN_COLUMNS,
@@ -332,12 +333,16 @@ class Graph:
     # Looking inside ----------------------------------------------------------------------------
 
     async def run_with_probes(
-        self, inputs: Sequence[Any], probes: Sequence[tuple[int, int]]
+        self,
+        inputs: Sequence[Any],
+        probes: Sequence[tuple[int, int]],
+        change: "Change | None" = None,
     ) -> list[Array]:
         """Run the whole chain and stop on the way to read tensors, in chain order.
 
         A probe (number of ops, tensor) reads the tensor after that many ops have run, before
-        another value takes its memory.
+        another value takes its memory. `change` may give other numbers in its place, with which the
+        chain goes on.
         """
         async with self.lock:
             await self.compiled()
@@ -350,9 +355,28 @@ class Graph:
                 read = Read(self._placed.buffers[value_id], tensor.live_bytes, offset)
                 (data,) = await self.device.submit_and_read(self.plan, counts, [], [read])
                 arrays.append(as_host(tensor, data))
+                changed = None if change is None else await change(value_id, arrays[-1])
+                if changed is not None:
+                    arrays[-1] = changed
+                    numbers = np.ascontiguousarray(changed, tensor.dtype.gpu).reshape(tensor.dims)
+                    self.device.write_buffer(read.buffer, numbers, offset)
             rest = _between(step_ops, begin, len(self.program.ops))
             self.device.submit(self.plan, np.where(rest, self._counts, np.uint32(0)))
             return arrays
+
+    async def read(self, value_id: int, rows: int | None = None) -> Array:
+        """Read a tensor that still has its memory: a constant, a state, an output of the last run.
+
+        `rows`: so many of the last dim but two.
+        """
+        tensor = self._builder.tensors[value_id]
+        self._check_loaded()
+        dims = tensor.dims
+        if rows is not None:
+            dims = (*dims[:-3], min(rows, dims[-3]), *dims[-2:])
+        nbytes, offset = numel(dims) * tensor.dtype.gpu_bytes, self._placed.offsets.get(value_id, 0)
+        data = await self.device.read_buffer(self._placed.buffers[value_id], nbytes, offset)
+        return data.view(tensor.dtype.gpu).reshape(dims).astype(tensor.dtype.host, copy=False)
 
     async def profile(
         self, inputs: Sequence[Any], outputs: Sequence[int] | None = None, repeats: int = 5
@@ -445,6 +469,10 @@ class Graph:
         if value_id not in self._builder.symints:
             raise GraphError(f"value {value_id} of graph '{self.program.name}' is not a SymInt")
         return self._builder.symints[value_id]
+
+
+# (tensor, its numbers) → others, or None to leave them.
+Change = Callable[[int, Array], Awaitable[Array | None]]
 
 
 def as_host(tensor: LiveTensor, data: Array) -> Array:

@@ -161,7 +161,8 @@ async def verify_idle(
     goldens = _chosen(await read_goldens(model.folder, model.store), thorough)
     checks = _Checks(model, goldens, progress, cancel or CancelToken())
     report = VerifyReport()
-    await checks.all(report)
+    with model.plainly():
+        await checks.all(report)
     _conclude(report, model.graph.device.kind)
     report.table = _table(report)
     report.adapter = adapter_name(model.graph.device)
