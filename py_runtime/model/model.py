@@ -75,6 +75,7 @@ class Model:
         self._is_plain = False  # it is set aside for a while
         self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
+        self.passes = graph.passes  # of each graph that is built
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
@@ -182,12 +183,22 @@ class Model:
         self.session.drop_loop()
         self._is_plain = is_plain
 
+    def take_graph(self, graph: Graph) -> None:
+        """Run another graph of the same program: one that stands on the present one, or that again.
+
+        The caller holds `idle()`.
+        """
+        self.session.drop_loop()
+        self.session.forget()
+        self._graph, self.passes = graph, graph.passes
+
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
         wanted = self.kernels.wanted if is_same_kind else None
         self.kernels = await choose_kernels(device, notes, wanted)
         constants = self.store.constants(self.folder)
-        return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
+        program, target = self.folder.program, self.kernels.target
+        return await Graph.load(device, program, constants, meter, target, self.passes)
 
     def _repr_html_(self) -> str:
         facts = [
@@ -462,4 +473,7 @@ class Model:
 
     def _release(self) -> None:
         self.session.drop_loop()
-        self._graph.unload()  # with what was derived from it
+        graph = self._graph
+        while graph.base is not None:  # an op of the user's own is in it
+            graph = graph.base
+        graph.unload()
