@@ -72,6 +72,7 @@ export function createInpage(listeners) {
     countTokens: (messages) => client.call("count_tokens", { messages }),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", { thorough }, { onEvent: onProgress, signal }),
+    glass: (view, fields = {}, { onProgress, signal } = {}) => client.call("glass", { view, fields }, { onEvent: onProgress, signal }),
     interrupt: () => client.interrupt(),
     async restart(options = {}) {
       let last = null;

@@ -144,6 +144,8 @@ export interface Calls {
   embed: { request: object };
   count_tokens: { messages: Message[] };
   verify: { thorough: boolean };
+  /** A view into the model, by its name in py_runtime/app/glass_calls.py. */
+  glass: { view: string, fields: object };
   /** `is_told`: what the code prints comes as events; `as_text`: its value comes as text for people. */
   python: { code: string, is_told?: boolean, as_text?: boolean };
 }

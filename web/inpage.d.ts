@@ -57,6 +57,11 @@ export interface Inpage {
   /** Compares what this browser and device compute with what PyTorch computed when the last loaded model was exported. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /**
+   * Looks into the model that was loaded last: a view by its name in py_runtime/app/glass_calls.py, such as "score", with
+   * its fields.
+   */
+  glass<Seen = any>(view: string, fields?: object, options?: { onProgress?: (progress: { done: number; total: number }) => void; signal?: AbortSignal }): Promise<Seen>;
+  /**
    * Runs Python beside the live engine; resolves to the last expression's value as JSON. What the code defines
    * stays for the next call.
    */
@@ -380,6 +385,11 @@ export interface ChatRequest extends GenerationRequest {
   reasoning_format?: "auto" | "none" | null;
   /** Ours: the answer is the rest of the last message, which is the assistant's. */
   continue_final_message?: boolean | null;
+  /**
+   * Ours: the tokens of that last message, as an answer's `token_ids` have them. They take the place of its content in
+   * the prompt, so that it is continued exactly; needs `continue_final_message`.
+   */
+  continue_token_ids?: number[] | null;
 }
 
 /** One of the two prompts. */
@@ -502,6 +512,8 @@ export interface Usage {
     time_to_first_token_s: number | null;
     prefill_tokens_per_s: number | null;
     decode_tokens_per_s: number | null;
+    /** The settings that the answer was drawn with, and the seed, also where the request names none. */
+    sampling: Sampling;
     /** Messages that were left out, to make room. */
     dropped_messages?: number;
     // What a token after the first cost, on average.
@@ -512,6 +524,17 @@ export interface Usage {
     python_ms_per_token?: number | null;
     submitting_ms_per_token?: number;
   };
+}
+
+export interface Sampling {
+  temperature: number;
+  top_k: number;
+  top_p: number;
+  min_p: number;
+  repetition_penalty: number;
+  frequency_penalty: number;
+  presence_penalty: number;
+  seed: number;
 }
 
 export interface PythonOptions {

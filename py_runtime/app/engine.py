@@ -56,7 +56,7 @@ FETCHING = 0.9  # of a load from the Hub
 # The methods that pages call, by the names and the fields that web/calls.d.ts declares.
 CALLS = (
     *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
-    *("chat", "complete", "embed", "count_tokens", "verify"),
+    *("chat", "complete", "embed", "count_tokens", "verify", "glass"),
 )
 
 
@@ -413,6 +413,17 @@ class Engine:
             return await model.session.device.survive(
                 lambda: verify(model, progress, cancel, thorough), cancel, model.idle()
             )
+
+    async def glass(
+        self, *, view: Any = None, fields: Any = None, emit: Emit, cancel: CancelToken
+    ) -> Any:
+        """Look into the model: a view and its fields, as py_runtime/app/glass_calls.py has them."""
+        from py_runtime.app.glass_calls import look  # few need it
+
+        if not isinstance(fields, dict):
+            raise RequestError("a view's fields are an object", "fields")
+        with self.loaded.asked(None, cancel) as loaded:
+            return await look(loaded.model, view, fields, emit, cancel)
 
 
 async def _opened(where: str | Store) -> Store:

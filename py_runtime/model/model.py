@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -52,6 +52,16 @@ from py_runtime.tokens import Tokenizer
 
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
+
+
+@dataclass(frozen=True)
+class ChatPrompt:
+    """The prompt of a chat completion, and what the request asks for."""
+
+    ids: list[int]
+    dropped_messages: int  # the oldest but the system prompt, to make room
+    asked: ChatRequest
+    options: GenerationOptions
 
 
 class Model:
@@ -188,6 +198,14 @@ class Model:
         async for piece in self.prompts.read(pieces, reader):
             yield piece
 
+    def chat_prompt(self, messages: Any, fields: Mapping[str, Any]) -> "ChatPrompt":
+        """Return the prompt that a chat completion of these messages and fields begins with."""
+        rest = dict(fields)
+        asked = ChatRequest.take(rest)
+        options = self._with_tools(parse_options(rest, self.vocabulary), asked)
+        ids, dropped, _ = self._chat_prompt(messages, asked, options)
+        return ChatPrompt(ids, dropped, asked, options)
+
     def _chat_prompt(
         self, messages: Any, asked: ChatRequest, options: GenerationOptions
     ) -> tuple[list[int], int, Message | None]:
@@ -199,6 +217,11 @@ class Model:
                 "continue_final_message needs an answer of the assistant's as the last message",
                 "continue_final_message",
             )
+        if options.continue_token_ids and asked.forced:
+            raise RequestError(
+                "continue_token_ids and a call that tool_choice requires exclude each other",
+                "continue_token_ids",
+            )
         most = most_counted(self.context)
         prompt, dropped = fit_messages(
             parsed,
@@ -207,6 +230,7 @@ class Model:
                 asked=asked,
                 allow_special=options.allow_special,
                 continues=continues,
+                begun=options.continue_token_ids,
                 most=most,
             ),
             partial(self.tokenizer.encode, most=most),
@@ -300,6 +324,7 @@ class Model:
         dropped_messages: int = 0,
     ) -> AsyncIterator[Piece]:
         self._check_room(prompt)
+        options = options.seeded()
         room = self.context - len(prompt)
         room = min(options.max_tokens or room, room)
         grammar = self._grammar(options.response_format)
