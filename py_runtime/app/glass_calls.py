@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from py_runtime.app.token_views import prompt_view, score_view
+from py_runtime.app.token_views import prompt_view, score_view, tokens_view
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from py_runtime.model import Model
 
 View = Callable[..., Awaitable[Any]]
-VIEWS: dict[str, View] = {"prompt": prompt_view, "score": score_view}
+VIEWS: dict[str, View] = {"prompt": prompt_view, "score": score_view, "tokens": tokens_view}
 
 
 async def look(

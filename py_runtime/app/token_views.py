@@ -8,6 +8,7 @@ import numpy as np
 from py_runtime.app.shown_tokens import Json, ShownTokens
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import ContextLengthError, RequestError
+from py_runtime.chat.request import ChatRequest
 from py_runtime.generation.messages import parse_messages
 from py_runtime.model.model import ChatPrompt
 from py_runtime.sampling.scores import Choice, Scorer
@@ -35,6 +36,12 @@ async def prompt_view(
         "dropped_messages": prompt.dropped_messages,
         "model": model.manifest.name,
     }
+
+
+async def tokens_view(model: "Model", *, ids: Any = None, text: Any = None) -> Json:
+    """Describe the tokens of an answer: its `ids`, or where those are not known its `text`."""
+    shown = ShownTokens(model.tokenizer, model.prompts.shown_tokens(ChatRequest()), model.end_tokens)
+    return {"tokens": [shown.push(token) for token in _answer_tokens(model, ids, text)]}
 
 
 async def score_view(
@@ -137,7 +144,7 @@ def _prompt_tokens(
         found = text.find(token["text"], place, place + len(token["text"]) + 2)
         start = place if found < 0 else found
         for span in spans:
-            if span.start <= start < span.stop:
+            if span.start < start + len(token["text"]) and start < span.stop:
                 token["message"] = left[span.message]
                 token["role"] = parsed[left[span.message]]["role"]
         if found >= 0:
