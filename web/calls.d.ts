@@ -144,8 +144,8 @@ export interface Calls {
   embed: { request: object };
   count_tokens: { messages: Message[] };
   verify: { thorough: boolean };
-  /** A view into the model, by its name in py_runtime/app/glass_calls.py. */
-  glass: { view: string, fields: object };
+  /** `fields`: those of the view; `model`: the name of a loaded one, where it is not to be the last. */
+  glass: { view: string, fields: object, model?: string };
   /** `is_told`: what the code prints comes as events; `as_text`: its value comes as text for people. */
   python: { code: string, is_told?: boolean, as_text?: boolean };
 }

@@ -415,15 +415,19 @@ class Engine:
             )
 
     async def glass(
-        self, *, view: Any = None, fields: Any = None, emit: Emit, cancel: CancelToken
+        self,
+        *,
+        view: Any = None,
+        fields: Any = None,
+        model: Any = None,
+        emit: Emit,
+        cancel: CancelToken,
     ) -> Any:
-        """Look into the model: a view and its fields, as py_runtime/app/glass_calls.py has them."""
-        from py_runtime.app.glass_calls import look  # few need it
+        """Look into a model, or steer it: the views are in glass_calls.py."""
+        from py_runtime.app.glass_calls import call_view  # few need them
 
-        if not isinstance(fields, dict):
-            raise RequestError("a view's fields are an object", "fields")
-        with self.loaded.asked(None, cancel) as loaded:
-            return await look(loaded.model, view, fields, emit, cancel)
+        with self.loaded.asked(model, cancel) as loaded:
+            return await call_view(loaded.model, view, fields, emit, cancel)
 
 
 async def _opened(where: str | Store) -> Store:

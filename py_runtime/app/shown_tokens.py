@@ -38,7 +38,9 @@ class ShownTokens:
     def other(self, token: int) -> Json:
         """Describe a token that could come next instead."""
         if not self._begun or self._bytes.is_special(token):
-            return self._described(token, StreamDecoder(self._tokenizer, shown=self._shown).push(token))
+            return self._described(
+                token, StreamDecoder(self._tokenizer, shown=self._shown).push(token)
+            )
         pending, _ = self._utf8.getstate()
         utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         return self._described(token, utf8.decode(pending + self._bytes.of(token)))

@@ -1,7 +1,8 @@
 """The places of messages' contents in a prompt that a template has rendered.
 
-The prompt is rendered once more with marks around each content, inside the whitespace that templates
-like to trim. Where it is the same prompt but for the marks, they stand where the contents do.
+The prompt is rendered once more with marks around each content, inside the whitespace that
+templates like to trim. Where it is the same prompt but for the marks, they stand where the contents
+do.
 """
 
 import re

@@ -41,8 +41,9 @@ class ChatPrompts:
     ) -> list[int]:
         """Return the prompt for the assistant's next message, or one that `continues` its last.
 
-        `begun` are the tokens of that last message, in place of its content. Text in a message that spells a control token stays text, unless `allow_special`. A prompt
-        with more than `most` tokens is cut off there.
+        `begun` are the tokens of that last message, in place of its content. Text in a message that
+        spells a control token stays text, unless `allow_special`. A prompt with more than `most`
+        tokens is cut off there.
         """
         rendered, rest = self._rendered(messages, asked, allow_special, continues)
         rest = "" if begun else rest

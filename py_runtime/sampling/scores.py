@@ -89,10 +89,14 @@ class Scorer:
             only = SamplingSettings(temperature=settings.temperature)
             left = left.narrowed(replace(only, **{name: getattr(settings, name)}))
             there = np.isin(wanted, left.tokens()) if left.ids is not None else [True] * len(wanted)
-            cut = [was or (None if is_left else name) for was, is_left in zip(cut, there, strict=True)]
+            cut = [
+                was or (None if is_left else name) for was, is_left in zip(cut, there, strict=True)
+            ]
         weights = left.weights(settings.temperature)
         total = float(weights.sum())
-        places = np.searchsorted(left.tokens(), wanted) if left.ids is not None else np.array(wanted)
+        places = (
+            np.searchsorted(left.tokens(), wanted) if left.ids is not None else np.array(wanted)
+        )
         return [
             0.0 if setting else float(weights[place]) / total
             for place, setting in zip(places.tolist(), cut, strict=True)

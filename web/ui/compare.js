@@ -64,7 +64,7 @@ async function show() {
 async function tokensOf(message) {
   const { content, tokens = "" } = message;
   try {
-    const { tokens: found } = await inpage.glass("tokens", isExact(message) ? { ids: unpacked(tokens) } : { text: content });
+    const { tokens: found } = await inpage.glass("message_tokens", isExact(message) ? { ids: unpacked(tokens) } : { text: content });
     return found;
   } catch {
     return content.split(/\b(?=\s)/).map((text) => ({ id: text, text }));

@@ -60,12 +60,12 @@ export async function scoresOf(chat, message, watch) {
   const key = JSON.stringify([inpage.loaded?.name, message.content, message.tokens, messagesBefore(chat, message)]);
   const before = known.get(message);
   if (before?.key === key) return before.scores;
-  const scores = await inpage.glass("score", fieldsOf(chat, message), watch);
+  const scores = await inpage.glass("message_score", fieldsOf(chat, message), watch);
   known.set(message, { key, scores });
   return scores;
 }
 
-/** @type {(chat: Chat, message: ChatMessage) => object} */
+/** @type {(chat: Chat, message: ChatMessage) => Record<string, unknown>} */
 function fieldsOf(chat, message) {
   const before = messagesBefore(chat, message);
   const { role, content, tokens = "" } = message;

@@ -98,7 +98,7 @@ async function stopOf(message) {
     case "abort": return t`You stopped it.`;
     case "length": return settings?.max_tokens ? t`It reached the limit of ${Number(settings.max_tokens)} tokens.` : t`The context is full.`;
     case "stop": {
-      const last = isExact(message) ? await inpage.glass("tokens", { ids: unpacked(tokens).slice(-1) }).catch(() => undefined) : undefined;
+      const last = isExact(message) ? await inpage.glass("message_tokens", { ids: unpacked(tokens).slice(-1) }).catch(() => undefined) : undefined;
       const [token] = last?.tokens ?? [];
       if (token?.end) return t`The model ended it itself, by the token ${token.text}.`;
       return token && settings?.stop?.length ? t`It came to a stop string.` : t`The model ended it itself.`;
@@ -119,7 +119,7 @@ async function showPrompt(message, isMine) {
   }
   try {
     const fields = { messages: messagesBefore(shown, message), request: requestOf(message) };
-    const { tokens, dropped_messages: dropped } = await inpage.glass("prompt", fields);
+    const { tokens, dropped_messages: dropped } = await inpage.glass("message_prompt", fields);
     if (!isMine()) return;
     const expected = made?.prompt_tokens === undefined ? tokens.length : made.prompt_tokens - made.begun;
     const cached = Math.min(made?.cached_tokens ?? 0, tokens.length);
