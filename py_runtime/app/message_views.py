@@ -12,7 +12,7 @@ from py_runtime.generation.messages import parse_messages
 from py_runtime.generation.options import unknown_field
 from py_runtime.glass.rows import Progress, take_rows
 from py_runtime.model import Model
-from py_runtime.model.model import ChatPrompt
+from py_runtime.model.chat_prompts import ChatPrompt
 from py_runtime.sampling.scores import Choice, Scorer
 
 BEST = 10  # alternatives a token

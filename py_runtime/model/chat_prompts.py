@@ -1,7 +1,7 @@
 """Prompts from messages, and the parts of an answer from its text."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py_runtime.base.errors import InputError
@@ -11,10 +11,21 @@ from py_runtime.chat.conventions import convention_of, thoughts_of
 from py_runtime.chat.request import ChatRequest, in_plain_words
 from py_runtime.chat.seams import Seams, unmark
 from py_runtime.chat.template import ChatTemplate
+from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.pieces import Piece
 from py_runtime.tokens import Tokenizer
 
 TAIL = 16  # tokens at the end of a prompt, in which a template may begin thoughts
+
+
+@dataclass(frozen=True)
+class ChatPrompt:
+    """The prompt of a chat completion, and what the request asks for."""
+
+    ids: list[int]
+    dropped_messages: int  # the oldest but the system prompt, to make room
+    asked: ChatRequest
+    options: GenerationOptions
 
 
 class ChatPrompts:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
-from py_runtime.model.chat_prompts import ChatPrompts
+from py_runtime.model.chat_prompts import ChatPrompt, ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.requirements import check_requirements
@@ -52,16 +52,6 @@ from py_runtime.tokens import Tokenizer
 
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
-
-
-@dataclass(frozen=True)
-class ChatPrompt:
-    """The prompt of a chat completion, and what the request asks for."""
-
-    ids: list[int]
-    dropped_messages: int  # the oldest but the system prompt, to make room
-    asked: ChatRequest
-    options: GenerationOptions
 
 
 class Model:
@@ -198,7 +188,7 @@ class Model:
         async for piece in self.prompts.read(pieces, reader):
             yield piece
 
-    def chat_prompt(self, messages: Any, fields: Mapping[str, Any]) -> "ChatPrompt":
+    def chat_prompt(self, messages: Any, fields: Mapping[str, Any]) -> ChatPrompt:
         """Return the prompt that a chat completion of these messages and fields begins with."""
         rest = dict(fields)
         asked = ChatRequest.take(rest)
