@@ -124,6 +124,7 @@ function goOn() {
   }
 }
 
+on("chatshown", hideChoices);
 on("modelchange", goOn);
 on("chatschange", goOn);
 on("messagesent", () => { // an answer comes first

@@ -3,7 +3,7 @@
 
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { chats, isDeleted, unsaved } from "./chats.js";
+import { chats, isDeleted, unsaved, WITHOUT_TEXT } from "./chats.js";
 import { page, partOf } from "./elements.js";
 import { emit } from "./events.js";
 import { library } from "./lazy.js";
@@ -238,7 +238,7 @@ function isFact(value, depth = 0) {
 }
 
 /** @param {any} value */
-const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => isFact(each));
+const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => each === null || isFact(each));
 
 /**
  * @param {any} message
@@ -273,7 +273,7 @@ function mergeInto(chat, other) {
     const gone = Math.max(own.gone ?? 0, message.gone ?? 0);
     if (message.version > own.version) Object.assign(own, message);
     Object.assign(own, { picked, gone });
-    if (gone % 2) own.content = "";
+    if (gone % 2) Object.assign(own, WITHOUT_TEXT);
     merged.set(own.id, own);
   }
   for (const field of /** @type {const} */ (["title", "system"])) {

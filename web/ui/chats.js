@@ -41,6 +41,9 @@ import { t } from "./wording.js";
  * @property {string} [stamp] changes whenever it is written: another one means that another tab wrote it
  */
 
+/** What is left of a message's text when it is deleted. */
+export const WITHOUT_TEXT = { content: "", tokens: undefined, made: undefined, settings: undefined };
+
 /** @typedef {Pick<ChatMessage, "parent" | "slot">} Place where a message belongs */
 
 const MAX_READ = 500; // characters: a message may be long, and all chats are listed often

@@ -5,7 +5,7 @@
 /** @import { ChatMessage } from "./chats.js" */
 
 import { store } from "./chat_storage.js";
-import { addMessage, shown } from "./chats.js";
+import { addMessage, shown, WITHOUT_TEXT } from "./chats.js";
 import { setEditor, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
@@ -124,12 +124,12 @@ export function plainTextOf(text) {
  * @param {ChatMessage} message
  */
 function hide(message) {
-  const { content, note, error } = message;
+  const { content, note, error, tokens, made, settings } = message;
   const change = (/** @type {Partial<ChatMessage>} */ fields) => {
     Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
   };
-  change({ content: "", note: "", error: "" });
-  return () => change({ content, note, error });
+  change({ ...WITHOUT_TEXT, note: "", error: "" });
+  return () => change({ content, note, error, tokens, made, settings });
 }
 
 /** All that follows a message, in every branch. @param {ChatMessage} message */

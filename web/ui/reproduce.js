@@ -34,7 +34,7 @@ export function codeOf(chat, message) {
   const ids = unpacked(tokens);
   const begun = ids.slice(0, made?.begun ?? 0);
   const messages = messagesBefore(chat, message).map((each) => `    ${python(each)},\n`);
-  const settings = Object.entries(requestOf(message)).filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => `    ${name}=${python(value)},\n`);
+  const settings = Object.entries(requestOf(message)).filter(([name, value]) => /^\w+$/.test(name) && value !== null && value !== undefined).map(([name, value]) => `    ${name}=${python(value)},\n`);
   if (begun.length) {
     messages.push("    {\"role\": \"assistant\", \"content\": \"\"},  # its first tokens are given\n");
     settings.push("    continue_final_message=True,\n", `    continue_token_ids=${python(begun)},\n`);
