@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from py_runtime.base.defaults import CPU
 from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError
 from py_runtime.cpu.kernel_table import (
     constant_bits,
@@ -21,7 +22,7 @@ from py_runtime.cpu.kernel_table import (
     plugged_fragments,
 )
 from py_runtime.cpu.memory import Addresses
-from py_runtime.gpu.interface import CPU, TIMESTAMPS, Device
+from py_runtime.gpu.interface import TIMESTAMPS, Device
 from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     AdapterInfo,
