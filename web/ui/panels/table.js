@@ -14,6 +14,16 @@ import { t } from "../wording.js";
 
 /** @type {Record<string, PanelEntry>} */
 export const table = {
+  lens: {
+    title: () => t`Logit lens`,
+    look: () => t`Look for the layer where the answer appears: below it the model is still undecided.`,
+    load: () => import("./lens.js"),
+  },
+  attention: {
+    title: () => t`Attention`,
+    look: () => t`Point at a token to see which earlier ones a head reads. Some heads always look at the token before, some at the first one.`,
+    load: () => import("./attention.js"),
+  },
   timeline: {
     title: () => t`Timeline`,
     look: () => t`Look for the widest blocks: there the time goes. What reads as fast as memory allows cannot get faster, only smaller.`,
