@@ -37,8 +37,9 @@ BENCH_PY := bench/.venv/bin/python
 BENCH_MODELS := bench/build/.models-made
 BENCH_NPM := bench/node_modules/.installed
 MODEL := models/SmolLM2-135M-Instruct
-# Two at a time, a file of tests in one process: those that share a page share it.
-AT_ONCE := -n 2 --dist loadfile
+# Two at a time, a file of tests in one process: those that share a page share it. tests/order.py
+# says which come first, instead of xdist, which counts tests.
+AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # The tests of `make check`; tests/tiers.py has more about markers.
 LIGHT := not browser and not built and not gpu and not model and not torch and not long and not thorough
 
