@@ -42,6 +42,7 @@ from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
+from py_runtime.model.adapters import Adapters
 from py_runtime.model.chat_prompts import ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
@@ -79,6 +80,7 @@ class Model:
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.token_rows = store.token_rows(folder)
         self.session = Session(self)
+        self.adapters = Adapters(self)
         self._turn = asyncio.Lock()
         self._asking = 0  # answers that wait for their turn
         self._gone = False  # it was unloaded for good
@@ -145,7 +147,8 @@ class Model:
         wanted = self.kernels.wanted if is_same_kind else None
         self.kernels = await choose_kernels(device, notes, wanted)
         constants = self.store.constants(self.folder)
-        return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
+        program, target = self.folder.program, self.kernels.target
+        return await self.adapters.load_graph(device, program, constants, meter, target=target)
 
     def _repr_html_(self) -> str:
         facts = [
@@ -317,6 +320,7 @@ class Model:
             self._asking -= 1
         try:
             with self.while_loaded():
+                self.adapters.settle()
                 pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
                 async for piece in pieces:
                     yield piece

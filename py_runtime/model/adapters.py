@@ -1,0 +1,223 @@
+"""The low-rank adapters (LoRA) of a loaded model: applied as it runs, each with a strength."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from py_runtime.adapters.adapter import Adapter, renamed
+from py_runtime.adapters.errors import AdapterError
+from py_runtime.adapters.files import files_of, read_adapter
+from py_runtime.base.errors import RequestError
+from py_runtime.base.html import as_html
+from py_runtime.base.progress import Meter
+from py_runtime.base.short_texts import short
+from py_runtime.folder.file_names import CONFIG
+from py_runtime.gpu import Device
+from py_runtime.graph import Graph
+from py_runtime.model.config import read_json
+from py_runtime.passes import DEFAULT_PASSES, JOINING, Pass
+from py_runtime.passes.add_low_rank import AddLowRank, Update, linears_of
+from py_runtime.program import Program
+from py_runtime.program.decoder_form import head_dim_of, is_tiled
+from py_runtime.weights.constants import ArrayConstants, ConstantSource, PlacesByName
+
+if TYPE_CHECKING:
+    from py_runtime.model.model import Model
+
+HEAD, EMBEDDING = "lm_head", "embed_tokens"
+DELTA_NET = ".linear_attn."
+MAX_STRENGTH = 100.0
+
+
+@dataclass
+class Applied:
+    """An adapter that a model has."""
+
+    adapter: Adapter
+    strength: float
+
+
+class Adapters:
+    """The adapters of a model, by name.
+
+    `await model.adapters.load("folder or .gguf", 0.8)`, `model.adapters.set_strength(name, 0.5)`,
+    `await model.adapters.remove(name)`. The weights stay as they are, quantised and all.
+    """
+
+    def __init__(self, model: "Model") -> None:
+        self._model = model
+        self._applied: dict[str, Applied] = {}
+        self._added: AddLowRank | None = None  # to the graph in use
+        self.is_changed = False  # since the session's caches were computed
+
+    def __iter__(self) -> Any:
+        return iter(self.strengths)
+
+    def __len__(self) -> int:
+        return len(self._applied)
+
+    @property
+    def strengths(self) -> dict[str, float]:
+        """Return the strength of each, in the order they came."""
+        return {name: each.strength for name, each in self._applied.items()}
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{strength:g}") for name, strength in self.strengths.items()]
+        return as_html("Adapters", [f"{len(rows)} applied"], ("adapter", "strength"), *rows)
+
+    # What users do -----------------------------------------------------------------------------
+
+    async def load(self, where: Any, strength: float = 1.0, name: str | None = None) -> str:
+        """Apply an adapter and return its name; what it does not fit is said.
+
+        `where`: a folder of PEFT's or its .safetensors file, a GGUF file, or such files by name.
+        """
+        found, files = files_of(where)
+        values = read_json(CONFIG, await self._model.store.read(self._model.folder, CONFIG))
+        kind, head_dim = str(values.get("model_type")), head_dim_of(self._model.folder.program)
+        adapter = self._fitted(await read_adapter(files, kind, head_dim))
+        free = self._free_name(name or found)
+        checked = _checked(strength)
+        self._updates([*self._adapters(), adapter])  # says what does not fit
+        async with self._model.idle():
+            before = dict(self._applied)
+            self._applied[free] = Applied(adapter, checked)
+            await self._rebuild(before)
+        return free
+
+    def set_strength(self, name: str, strength: float) -> None:
+        """Change a strength from the next token on; the next answer computes its prompt anew."""
+        self._find(name).strength = _checked(strength)
+        self.is_changed = True
+        if self._added is not None:
+            self._write_strengths(self._model.graph, self._added)
+
+    async def remove(self, name: str) -> None:
+        """Remove an adapter."""
+        self._find(name)
+        async with self._model.idle():
+            before = dict(self._applied)
+            del self._applied[name]
+            await self._rebuild(before)
+
+    # What the model asks for -------------------------------------------------------------------
+
+    async def load_graph(
+        self, device: Device, program: Program, constants: Any, meter: Meter, **how: Any
+    ) -> Graph:
+        """Load the model's graph with all adapters in it."""
+        if not self._applied:
+            self._added = None
+            return await Graph.load(device, program, constants, meter, **how)
+        add = AddLowRank(self._updates(self._adapters()))
+        passes: tuple[Pass, ...] = (*DEFAULT_PASSES[:JOINING], add, *DEFAULT_PASSES[JOINING:])
+        source = constants if isinstance(constants, ConstantSource) else ArrayConstants(constants)
+        with_adapters = _WithArrays(source, add)
+        graph = await Graph.load(device, program, with_adapters, meter, passes=passes, **how)
+        self._write_strengths(graph, add)
+        self._added = add
+        return graph
+
+    def settle(self) -> None:
+        """Forget what was computed with other adapters; an answer is about to begin."""
+        if self.is_changed:
+            self._model.session.forget()
+            self.is_changed = False
+
+    # Inside ------------------------------------------------------------------------------------
+
+    def _adapters(self) -> list[Adapter]:
+        return [each.adapter for each in self._applied.values()]
+
+    def _find(self, name: str) -> Applied:
+        if name not in self._applied:
+            known = ", ".join(self._applied) or "none"
+            raise RequestError(f"no adapter is called {short(name)}; there are: {known}", "name")
+        return self._applied[name]
+
+    def _free_name(self, name: str) -> str:
+        names = [name, *(f"{name} {number}" for number in range(2, len(self._applied) + 3))]
+        return next(each for each in names if each not in self._applied)
+
+    def _fitted(self, adapter: Adapter) -> Adapter:
+        """Return the adapter by the names of this model's linears."""
+        program = self._model.folder.program
+        is_of_delta = any(DELTA_NET in name for names in adapter.parts for name in names)
+        if is_of_delta and adapter.is_gguf != is_tiled(program):
+            raise AdapterError(
+                f"{adapter.file} is for linear attention, whose heads GGUF files store in another "
+                "order",
+                "give the adapter in the form that the model has: GGUF with GGUF, PEFT with a folder",
+            )
+        linears = linears_of(program)
+        is_tied = HEAD not in linears and EMBEDDING in linears
+        return renamed(adapter, {HEAD: EMBEDDING} if is_tied else {})
+
+    def _updates(self, adapters: Sequence[Adapter]) -> dict[str, list[Update]]:
+        linears = linears_of(self._model.folder.program)
+        head_dim = head_dim_of(self._model.folder.program)
+        found: dict[str, list[Update]] = {}
+        for number, adapter in enumerate(adapters):
+            for owner, update in adapter.updates(number, linears, head_dim).items():
+                found.setdefault(owner, []).append(update)
+        return found
+
+    async def _rebuild(self, before: dict[str, Applied]) -> None:
+        """Rebuild the graph, or go back to what was applied before and raise."""
+        model = self._model
+        try:
+            await model.rebuild(model.graph.device)
+        except BaseException:
+            self._applied = before
+            await model.rebuild(model.graph.device)
+            raise
+        finally:
+            model.session.forget()
+            self.is_changed = False
+
+    def _write_strengths(self, graph: Graph, added: AddLowRank) -> None:
+        strengths = [*self.strengths.values(), 0.0]  # the last is that of ranks that fill up
+        places = graph.constant_places()
+        for name, owners in added.strengths.items():
+            values = np.array([strengths[owner] for owner in owners], np.float32)
+            for place in places[name]:
+                graph.device.write_buffer(place.buffer, values, place.offset)
+
+
+class _WithArrays:
+    """The model's constants, and those that adapters add."""
+
+    def __init__(self, source: ConstantSource, added: AddLowRank) -> None:
+        self._source = source
+        self._added = added
+
+    def check(self, program: Program) -> None:
+        self._source.check(program)
+
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        arrays = self._added.arrays
+        own = {name: wanted for name, wanted in places.items() if name in arrays}
+        strengths = self._added.strengths
+        others = {n: wanted for n, wanted in places.items() if n not in arrays and n not in strengths}
+        await self._source.upload(device, others, meter)
+        for name, wanted in own.items():
+            data = np.asarray(arrays[name], np.float32)
+            for place in wanted:
+                flat = data.reshape(-1).view(np.uint8)
+                if (found := place.of(0, flat.nbytes)) is not None:
+                    skipped, taken, at = found
+                    device.write_buffer(place.buffer, flat[skipped : skipped + taken], at)
+
+
+def _checked(strength: float) -> float:
+    is_number = isinstance(strength, int | float) and not isinstance(strength, bool)
+    if not is_number or not math.isfinite(strength) or abs(strength) > MAX_STRENGTH:
+        raise RequestError(
+            f"the strength must be a number from {-MAX_STRENGTH:g} to {MAX_STRENGTH:g}, got "
+            f"{short(strength)}",
+            "strength",
+        )
+    return float(strength)
