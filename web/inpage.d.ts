@@ -31,6 +31,15 @@ export interface Inpage {
   /** The same with files of the user's: an ExecuTorch program, perhaps with its data and a tokenizer. */
   load(files: File[], options?: LoadOptions): Promise<OpenedFiles>;
   load(where: string | File[], options?: LoadOptions): Promise<LoadedModel | OpenedFiles>;
+  /** LoRA adapters of the model that was loaded last, applied as it runs: PEFT's two files, or a GGUF file. */
+  readonly adapters: {
+    list(): Promise<AppliedAdapter[]>;
+    /** Files of the user's, or the address of a folder or a .gguf on this site; all that are applied come back. */
+    load(where: string | File[], options?: { name?: string; strength?: number }): Promise<AppliedAdapter[]>;
+    /** From the next token on. */
+    setStrength(name: string, strength: number): Promise<AppliedAdapter[]>;
+    remove(name: string): Promise<AppliedAdapter[]>;
+  };
   /**
    * What a repository of the Hugging Face Hub has to choose from: `owner/name`, or an address as `load` takes it. The
    * page asks its user before the Hub is asked for the first time.
@@ -106,7 +115,7 @@ export interface InpageError extends Error {
 }
 
 export type ErrorCode =
-  | "aborted" | "chat_template_error" | "context_length_exceeded" | "crashed" | "disposed" | "gpu_device_lost" | "gpu_error"
+  | "aborted" | "adapter" | "chat_template_error" | "context_length_exceeded" | "crashed" | "disposed" | "gpu_device_lost" | "gpu_error"
   | "gpu_out_of_memory" | "gpu_unavailable" | "gpu_validation" | "graph_error" | "hub_access" | "hub_consent"
   | "hub_error" | "input_error" | "inpage_error"
   | "invalid_request" | "model_error" | "model_file" | "model_hash" | "model_header" | "model_layout"
@@ -273,6 +282,12 @@ export interface HubChoice {
   fit: string;
 }
 
+export interface AppliedAdapter {
+  name: string;
+  /** 1: as it was trained. */
+  strength: number;
+}
+
 export interface LoadedModel {
   name: string;
   /** As `models()` has it: names may be shared, paths are not. Null of files that were given to `load`. */
@@ -298,6 +313,7 @@ export interface LoadedModel {
     chosen: string;
   };
   device: Device;
+  adapters: AppliedAdapter[];
   /** The model in a line, and the same in English. */
   messages: EngineMessage[];
   facts: string;

@@ -36,9 +36,7 @@ class Adapter:
     parts: Mapping[tuple[str, ...], LowRank]
     is_gguf: bool = False  # heads of linear attention may lie in another order there
 
-    def updates(
-        self, number: int, linears: Mapping[str, Dims], head_dim: int
-    ) -> dict[str, Update]:
+    def updates(self, number: int, linears: Mapping[str, Dims], head_dim: int) -> dict[str, Update]:
         """Return what is added to each linear; AdapterError names what does not fit.
 
         `linears` are the model's, [rows, columns] by name.
@@ -92,5 +90,3 @@ def renamed(adapter: Adapter, owners: Mapping[str, str]) -> Adapter:
     for names, part in adapter.parts.items():
         parts[tuple(owners.get(name, name) for name in names)] = part
     return replace(adapter, parts=parts)
-
-

@@ -36,9 +36,10 @@ async def read_gguf_adapter(file: GgufFile, head_dim: int) -> Adapter:
     metadata = file.metadata
     if not is_adapter(file):
         raise AdapterError(f"{file.name} is not an adapter", "load it as a model")
-    if KIND in metadata and metadata.text(KIND) != LORA:
+    kind = metadata.text(KIND) if KIND in metadata else LORA
+    if kind != LORA:
         raise AdapterError(
-            f"{file.name} is an adapter of the type {shown(metadata.text(KIND))}; only lora is taken"
+            f"{file.name} is an adapter of the type {shown(kind)}; only lora is taken"
         )
     architecture = metadata.text(ARCHITECTURE)
     family = BY_ARCHITECTURE.get(architecture)

@@ -1,4 +1,4 @@
-"""Adapters of PEFT: adapter_config.json and adapter_model.safetensors, as save_pretrained writes."""
+"""Adapters of PEFT: adapter_config.json and adapter_model.safetensors."""
 
 import math
 import re

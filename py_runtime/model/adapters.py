@@ -83,9 +83,10 @@ class Adapters:
         checked = _checked(strength)
         self._updates([*self._adapters(), adapter])  # says what does not fit
         async with self._model.idle():
-            before = dict(self._applied)
-            self._applied[free] = Applied(adapter, checked)
-            await self._rebuild(before)
+            with self._model.while_loaded():
+                before = dict(self._applied)
+                self._applied[free] = Applied(adapter, checked)
+                await self._rebuild(before)
         return free
 
     def set_strength(self, name: str, strength: float) -> None:
@@ -99,9 +100,10 @@ class Adapters:
         """Remove an adapter."""
         self._find(name)
         async with self._model.idle():
-            before = dict(self._applied)
-            del self._applied[name]
-            await self._rebuild(before)
+            with self._model.while_loaded():
+                before = dict(self._applied)
+                del self._applied[name]
+                await self._rebuild(before)
 
     # What the model asks for -------------------------------------------------------------------
 
@@ -201,7 +203,9 @@ class _WithArrays:
         arrays = self._added.arrays
         own = {name: wanted for name, wanted in places.items() if name in arrays}
         strengths = self._added.strengths
-        others = {n: wanted for n, wanted in places.items() if n not in arrays and n not in strengths}
+        others = {
+            n: wanted for n, wanted in places.items() if n not in arrays and n not in strengths
+        }
         await self._source.upload(device, others, meter)
         for name, wanted in own.items():
             data = np.asarray(arrays[name], np.float32)

@@ -163,6 +163,9 @@ def linears_of(program: Program) -> dict[str, Dims]:
     for _, call in chain.calls_of(*LINEARS):
         weight = chain.constant(chain.arg(call, "weight"))
         if weight is not None and weight.constant is not None:
-            dims = (*chain.dims(chain.arg(call, "out"))[-1:], *chain.dims(chain.arg(call, "x"))[-1:])
+            dims = (
+                *chain.dims(chain.arg(call, "out"))[-1:],
+                *chain.dims(chain.arg(call, "x"))[-1:],
+            )
             found[owner_of(weight.constant)] = dims
     return found

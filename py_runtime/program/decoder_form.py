@@ -10,7 +10,16 @@ from dataclasses import replace
 
 from py_runtime.base.dtypes import I32, I64
 from py_runtime.base.model_errors import ModelError
-from py_runtime.program import INT32_MAX, BoolValue, IntValue, OpCall, Program, TensorValue, Value, op_names
+from py_runtime.program import (
+    INT32_MAX,
+    BoolValue,
+    IntValue,
+    OpCall,
+    Program,
+    TensorValue,
+    Value,
+    op_names,
+)
 
 VIEW = "aten.view_copy.default"
 # Each row of their output comes from the same row of their first argument alone.

@@ -20,9 +20,7 @@ async def adapted(
 ) -> dict[str, Any]:
     """Return logits and greedy tokens before, with all adapters, at other strengths, and after."""
     before = device.counters.buffer_bytes_alive
-    model = await Model.load(
-        device, where if data is None else GgufStore("x", [BytesSource(data)])
-    )
+    model = await Model.load(device, where if data is None else GgufStore("x", [BytesSource(data)]))
     found: dict[str, Any] = {"plain": await model.prefill(prompt)}
     names = []
     for given in adapters:

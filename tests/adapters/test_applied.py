@@ -51,7 +51,10 @@ class Given:
 
 def linears_of(decoder: torch.nn.Module, endings: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     found = {}
-    for name, values in {**dict(decoder.named_parameters()), **dict(decoder.named_buffers())}.items():
+    for name, values in {
+        **dict(decoder.named_parameters()),
+        **dict(decoder.named_buffers()),
+    }.items():
         owner = name.removesuffix(".weight")
         if owner.endswith(endings) and values.ndim == 2:
             found[owner] = (values.shape[0], values.shape[1])
@@ -157,7 +160,7 @@ def check_gguf(family: str, mix: str, making: str, folder: Path, runner: Runner)
 
 @pytest.mark.parametrize(
     ("family", "quantisation"),
-    [("smollm2", "none"), ("smollm2", "q4gsw"), ("qwen2.5", "q4gsw"), ("phi3", "none")],
+    [("smollm2", "none"), ("smollm2", "q4gsw"), ("qwen2.5", "q4gsw"), ("phi-3.5", "none")],
 )
 def test_a_folder_with_adapters(
     family: str, quantisation: str, tmp_path: Path, cpu: CpuRunner

@@ -291,6 +291,10 @@ export const texts = {
   // The Hub
   "Open": "Öffnen",
   "Open {0}": "{0} öffnen",
+  "Adapters of the model": "Adapter des Modells",
+  "Strength of {0}": "Stärke von {0}",
+  "Remove {0}": "{0} entfernen",
+  "{0} could not be removed: {1}.": "{0} konnte nicht entfernt werden: {1}.",
   "Forget": "Vergessen",
   "Forget {0}": "{0} vergessen",
   "From the Hugging Face Hub": "Vom Hugging Face Hub",
@@ -467,6 +471,7 @@ export const messages = {
   // Notices
   model_loaded: "{name} ist geladen.",
   model_unloaded: "{name} ist nicht mehr geladen.",
+  adapters_changed: "Die Adapter von {name} haben sich geändert.",
   only_stored_models: "Nur Modelle im Speicher dieses Browsers sind aufgelistet: {reason}.",
   storage_refuses_page: "Dieser Browser lässt die Seite keine Dateien speichern ({reason}): Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
   storage_too_small: "{name} braucht {needed_bytes:bytes} vom Speicher dieses Browsers, der noch {free_bytes:bytes} frei hat: Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
