@@ -22,7 +22,11 @@ from py_runtime.folder.safetensors_header import (
 from py_runtime.folder.strict_json import is_count, parse_strict_json
 from py_runtime.program import MAX_RANK
 
-FLOATS = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "F64": np.dtype("<f8")}
+FLOATS: dict[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "F64": np.dtype("<f8"),
+}
 BF16 = "BF16"
 ITEM_BYTES = {
     **{code: dtype.itemsize for code, dtype in FLOATS.items()},

@@ -1,9 +1,11 @@
 """The low-rank adapters (LoRA) of a loaded model: applied as it runs, each with a strength."""
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,17 +17,17 @@ from py_runtime.base.html import as_html
 from py_runtime.base.progress import Meter
 from py_runtime.base.short_texts import short
 from py_runtime.folder.file_names import CONFIG
+from py_runtime.folder.layout import ModelFolder
+from py_runtime.generation.session import Session
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
 from py_runtime.model.config import read_json
+from py_runtime.model.stores import Store
 from py_runtime.passes import DEFAULT_PASSES, JOINING, Pass
 from py_runtime.passes.add_low_rank import AddLowRank, Update, linears_of
 from py_runtime.program import Program
 from py_runtime.program.decoder_form import head_dim_of, is_tiled
 from py_runtime.weights.constants import ArrayConstants, ConstantSource, PlacesByName
-
-if TYPE_CHECKING:
-    from py_runtime.model.model import Model
 
 HEAD, EMBEDDING = "lm_head", "embed_tokens"
 DELTA_NET = ".linear_attn."
@@ -40,6 +42,21 @@ class Applied:
     strength: float
 
 
+class AdaptedModel(Protocol):
+    """The parts of a model that its adapters need."""
+
+    store: Store
+    folder: ModelFolder
+    graph: Graph
+    session: Session
+
+    def idle(self) -> asyncio.Lock: ...
+
+    def while_loaded(self) -> AbstractContextManager[None]: ...
+
+    async def rebuild(self, device: Device) -> None: ...
+
+
 class Adapters:
     """The adapters of a model, by name.
 
@@ -47,13 +64,13 @@ class Adapters:
     `await model.adapters.remove(name)`. The weights stay as they are, quantised and all.
     """
 
-    def __init__(self, model: "Model") -> None:
+    def __init__(self, model: AdaptedModel) -> None:
         self._model = model
         self._applied: dict[str, Applied] = {}
         self._added: AddLowRank | None = None  # to the graph in use
         self.is_changed = False  # since the session's caches were computed
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self.strengths)
 
     def __len__(self) -> int:
@@ -152,7 +169,7 @@ class Adapters:
             raise AdapterError(
                 f"{adapter.file} is for linear attention, whose heads GGUF files store in another "
                 "order",
-                "give the adapter in the form that the model has: GGUF with GGUF, PEFT with a folder",
+                "give it in the form that the model has: GGUF with GGUF, PEFT with a folder",
             )
         linears = linears_of(program)
         is_tied = HEAD not in linears and EMBEDDING in linears
@@ -202,10 +219,8 @@ class _WithArrays:
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         arrays = self._added.arrays
         own = {name: wanted for name, wanted in places.items() if name in arrays}
-        strengths = self._added.strengths
-        others = {
-            n: wanted for n, wanted in places.items() if n not in arrays and n not in strengths
-        }
+        added = {*arrays, *self._added.strengths}
+        others = {name: wanted for name, wanted in places.items() if name not in added}
         await self._source.upload(device, others, meter)
         for name, wanted in own.items():
             data = np.asarray(arrays[name], np.float32)

@@ -1,4 +1,4 @@
-"""Adapters on weights of every kind, against torch with the adapter merged into the same weights."""
+"""Adapters on weights of every kind, against torch with the same adapter merged."""
 
 import json
 from collections.abc import Callable
