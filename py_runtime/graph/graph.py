@@ -38,6 +38,7 @@ from py_runtime.graph.placement import Placement
 from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
 from py_runtime.graph.rings import rings_of
+from py_runtime.graph.shared_constants import copy_constants, done, without_constants
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
@@ -66,6 +67,8 @@ class Graph:
         self._live = LiveGraph(builder, self._counts)
         self._step_masks: dict[tuple[int, ...], np.ndarray] = {}
         self.lock = asyncio.Lock()
+        self._base: Graph | None = None  # which lends some of its buffers
+        self._derived: set[Graph] = set()
 
     def _repr_html_(self) -> str:
         counts = Counter(call.name for call in self.program.ops)
@@ -88,6 +91,7 @@ class Graph:
         target: KernelTarget | None = None,
         passes: Sequence[Pass] = DEFAULT_PASSES,
         compile_later: bool = False,
+        base: "Graph | None" = None,
     ) -> "Graph":
         """Check and build everything, or raise and leave nothing on the GPU.
 
@@ -95,20 +99,30 @@ class Graph:
         `compile_later` it does not wait for them: whatever runs the graph does. `target` chooses
         the variants of kernels, by default from the device's features (graph/tuning.py measures).
         `passes` fuse ops; values inside a fused op cannot be probed.
+
+        `base` is a graph of the same model on the same device: its states, and constants that lie
+        the same way in both, are shared, and others copied on the device; only those that it lacks
+        are asked of `constants`. Both have one lock, and the new graph ends with its base.
         """
         given = constants if constants is not None else {}
         source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
         check_program(program)
         check_ops(program)
-        target = target or KernelTarget.of(device)
+        target = target or (KernelTarget.of(device) if base is None else base.target)
         builder = Builder(run_passes(program, target, passes), device.limits, target)
         builder.build_ops()
-        source.check(program)
+        known = {} if base is None else base._known_constants()
+        source.check(program if base is None else without_constants(program, known))
         graph = cls(device, builder, target)
         meter = meter or Meter()
         try:
-            await graph._allocate()
-            upload = source.upload(device, graph.constant_places(), meter)
+            await graph._allocate(base)
+            places = graph._own_places()
+            if base is not None:
+                copied = {name: wanted for name, wanted in places.items() if name in known}
+                await copy_constants(device, builder.program, known, copied)
+                places = {name: wanted for name, wanted in places.items() if name not in known}
+            upload = source.upload(device, places, meter) if places else done()
             graph._compiling = asyncio.ensure_future(
                 graph._create_plan(Meter() if compile_later else meter)
             )
@@ -132,15 +146,25 @@ class Graph:
             self._compiling.result()
 
     def unload(self) -> None:
-        """Free all GPU memory; the graph cannot run afterwards."""
+        """Free all GPU memory that is its own; neither it nor what has it as a base can run on."""
+        for graph in list(self._derived):
+            graph.unload()
+        if self._base is not None:
+            self._base._derived.discard(self)
         if self._compiling is not None:
             self._compiling.cancel()
         self.device.release(self._recorded)
         self._recorded = []
         self._placed.release()
 
-    async def _allocate(self) -> None:
-        await self._placed.allocate()
+    async def _allocate(self, base: "Graph | None") -> None:
+        if base is not None:
+            base._check_loaded()
+            assert base.device is self.device, "buffers belong to one device"
+            self._base, self.lock = base, base.lock
+        await self._placed.allocate({} if base is None else base._placed.lendable)
+        if base is not None:
+            base._derived.add(self)
         self.memory, self.uniforms = self._placed.report, self._placed.uniforms
         states = [self._placed.buffers[value_id] for value_id in carried_states(self.program)]
         if states:
@@ -184,6 +208,18 @@ class Graph:
     def constant_places(self) -> dict[str, list[Place]]:
         """Return the places where the bytes of each constant go."""
         return self._placed.constant_places()
+
+    def _known_constants(self) -> dict[str, list[Place]]:
+        return {name: found for name, found in self.constant_places().items() if found}
+
+    def _own_places(self) -> dict[str, list[Place]]:
+        """Return the places in buffers that nobody lent."""
+        owned = set(map(id, self._placed.owned))
+        places = {
+            name: [place for place in found if id(place.buffer) in owned]
+            for name, found in self.constant_places().items()
+        }
+        return places if self._base is None else {n: found for n, found in places.items() if found}
 
     def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:
         """Propagate dims and SymInts from the inputs through every op they reach, or nothing.
