@@ -27,7 +27,7 @@ from py_runtime.passes import DEFAULT_PASSES, JOINING, Pass
 from py_runtime.passes.add_low_rank import AddLowRank, Update, linears_of
 from py_runtime.program import Program
 from py_runtime.program.decoder_form import head_dim_of, is_tiled
-from py_runtime.weights.constants import ArrayConstants, ConstantSource, PlacesByName
+from py_runtime.weights.constants import PlacesByName
 
 HEAD, EMBEDDING = "lm_head", "embed_tokens"
 DELTA_NET = ".linear_attn."
@@ -54,8 +54,6 @@ class AdaptedModel(Protocol):
 
     def while_loaded(self) -> AbstractContextManager[None]: ...
 
-    async def rebuild(self, device: Device) -> None: ...
-
 
 class Adapters:
     """The adapters of a model, by name.
@@ -67,6 +65,7 @@ class Adapters:
     def __init__(self, model: AdaptedModel) -> None:
         self._model = model
         self._applied: dict[str, Applied] = {}
+        self._plain: Graph | None = None  # the graph without them, whose weights theirs shares
         self._added: AddLowRank | None = None  # to the graph in use
         self.is_changed = False  # since the session's caches were computed
 
@@ -124,21 +123,15 @@ class Adapters:
 
     # What the model asks for -------------------------------------------------------------------
 
-    async def load_graph(
-        self, device: Device, program: Program, constants: Any, meter: Meter, **how: Any
-    ) -> Graph:
-        """Load the model's graph with all adapters in it."""
-        if not self._applied:
-            self._added = None
-            return await Graph.load(device, program, constants, meter, **how)
-        add = AddLowRank(self._updates(self._adapters()))
-        passes: tuple[Pass, ...] = (*DEFAULT_PASSES[:JOINING], add, *DEFAULT_PASSES[JOINING:])
-        source = constants if isinstance(constants, ConstantSource) else ArrayConstants(constants)
-        with_adapters = _WithArrays(source, add)
-        graph = await Graph.load(device, program, with_adapters, meter, passes=passes, **how)
-        self._write_strengths(graph, add)
-        self._added = add
-        return graph
+    async def onto(self, plain: Graph) -> Graph:
+        """Return the graph with all adapters in it, for one that has just been loaded without."""
+        self._plain = self._added = None
+        return await self._with_adapters(plain) if self._applied else plain
+
+    def unload(self, graph: Graph) -> None:
+        """Free the model's graph, and the one that lends it its weights."""
+        (self._plain or graph).unload()
+        self._plain = self._added = None
 
     def settle(self) -> None:
         """Forget what was computed with other adapters; an answer is about to begin."""
@@ -185,17 +178,32 @@ class Adapters:
         return found
 
     async def _rebuild(self, before: dict[str, Applied]) -> None:
-        """Rebuild the graph, or go back to what was applied before and raise."""
-        model = self._model
+        """Put another graph in the place of the model's, or leave all as it was and raise."""
+        model, former = self._model, self._model.graph
+        plain = self._plain or former
         try:
-            await model.rebuild(model.graph.device)
+            graph = await self._with_adapters(plain) if self._applied else plain
         except BaseException:
             self._applied = before
-            await model.rebuild(model.graph.device)
             raise
-        finally:
-            model.session.forget()
-            self.is_changed = False
+        if not self._applied:
+            self._plain = self._added = None
+        model.session.drop_loop()
+        model.session.forget()
+        self.is_changed = False
+        model.graph = graph
+        if former is not plain:
+            former.unload()
+
+    async def _with_adapters(self, plain: Graph) -> Graph:
+        """Load the same program with the adapters; weights and states are those of the other."""
+        add = AddLowRank(self._updates(self._adapters()))
+        passes: tuple[Pass, ...] = (*DEFAULT_PASSES[:JOINING], add, *DEFAULT_PASSES[JOINING:])
+        program, device = self._model.folder.program, plain.device
+        graph = await Graph.load(device, program, _Factors(add), passes=passes, base=plain)
+        self._write_strengths(graph, add)
+        self._plain, self._added = plain, add
+        return graph
 
     def _write_strengths(self, graph: Graph, added: AddLowRank) -> None:
         strengths = [*self.strengths.values(), 0.0]  # the last is that of ranks that fill up
@@ -206,24 +214,21 @@ class Adapters:
                 graph.device.write_buffer(place.buffer, values, place.offset)
 
 
-class _WithArrays:
-    """The model's constants, and those that adapters add."""
+class _Factors:
+    """The constants that adapters add to a graph; it has all others already."""
 
-    def __init__(self, source: ConstantSource, added: AddLowRank) -> None:
-        self._source = source
+    def __init__(self, added: AddLowRank) -> None:
         self._added = added
 
     def check(self, program: Program) -> None:
-        self._source.check(program)
+        """Do nothing: `Adapter.updates` has compared each with its weight."""
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        arrays = self._added.arrays
-        own = {name: wanted for name, wanted in places.items() if name in arrays}
-        added = {*arrays, *self._added.strengths}
-        others = {name: wanted for name, wanted in places.items() if name not in added}
-        await self._source.upload(device, others, meter)
-        for name, wanted in own.items():
-            data = np.asarray(arrays[name], np.float32)
+        for name, wanted in places.items():
+            if name in self._added.strengths:
+                continue  # they are written whenever one changes
+            await asyncio.sleep(0)  # a caller may cancel
+            data = np.asarray(self._added.arrays[name], np.float32)
             for place in wanted:
                 flat = data.reshape(-1).view(np.uint8)
                 if (found := place.of(0, flat.nbytes)) is not None:

@@ -148,7 +148,8 @@ class Model:
         self.kernels = await choose_kernels(device, notes, wanted)
         constants = self.store.constants(self.folder)
         program, target = self.folder.program, self.kernels.target
-        return await self.adapters.load_graph(device, program, constants, meter, target=target)
+        graph = await Graph.load(device, program, constants, meter, target)
+        return await self.adapters.onto(graph)
 
     def _repr_html_(self) -> str:
         facts = [
@@ -422,4 +423,4 @@ class Model:
 
     def _release(self) -> None:
         self.session.drop_loop()
-        self.graph.unload()
+        self.adapters.unload(self.graph)
