@@ -75,6 +75,7 @@ export function createInpage(listeners) {
       setStrength: (name, strength) => client.call("adapters", { name, strength }),
       remove: (name) => client.call("adapters", { name, is_removed: true }),
     },
+    samplers: () => client.call("samplers", {}),
     hubFiles: (where) => allowed((hub) => client.call("hub_files", { where, hub })),
     keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keep_files", { files }, { onEvent, signal }),
     unload: (name) => client.call("unload", { name }),

@@ -138,6 +138,7 @@ export interface Calls {
   keep_files: { files: File[] };
   unload: { name?: string };
   adapters: { model?: string, where?: string | File[], name?: string, strength?: number, is_removed?: boolean };
+  samplers: {};
   stored: {};
   delete_stored: { name_or_url: string };
   chat: { request: object };

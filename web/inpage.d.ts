@@ -31,6 +31,8 @@ export interface Inpage {
   /** The same with files of the user's: an ExecuTorch program, perhaps with its data and a tokenizer. */
   load(files: File[], options?: LoadOptions): Promise<OpenedFiles>;
   load(where: string | File[], options?: LoadOptions): Promise<LoadedModel | OpenedFiles>;
+  /** The samplers that a request can name, besides its usual settings; those that Python registered are among them. */
+  samplers(): Promise<SamplerKind[]>;
   /** LoRA adapters of the model that was loaded last, applied as it runs: PEFT's two files, or a GGUF file. */
   readonly adapters: {
     list(): Promise<AppliedAdapter[]>;
@@ -280,6 +282,14 @@ export interface HubChoice {
   /** Why it does not fit, and the same in English or nothing. */
   unfit?: EngineMessage;
   fit: string;
+}
+
+export interface SamplerKind {
+  name: string;
+  title: string;
+  about: string;
+  /** A text has no bounds. */
+  parameters: { name: string; default: number | string; least: number | null; most: number | null; about: string; is_whole: boolean }[];
 }
 
 export interface AppliedAdapter {

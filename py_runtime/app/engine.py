@@ -57,7 +57,7 @@ FETCHING = 0.9  # of a load from the Hub
 # The methods that pages call, by the names and the fields that web/calls.d.ts declares.
 CALLS = (
     *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
-    "adapters",
+    *("adapters", "samplers"),
     *("chat", "complete", "embed", "count_tokens", "verify"),
 )
 
@@ -284,6 +284,13 @@ class Engine:
         """
         work = self._adapters.change(model, where, name, strength, is_removed)
         return await until_cancelled(work, cancel)
+
+    async def samplers(self) -> list[Json]:
+        """Describe the samplers that a request can name, those that users registered included."""
+        import py_runtime.sampling.steps  # noqa: F401  (registers those of the engine)
+        from py_runtime.sampling.step import KINDS
+
+        return [kind.described() for kind in KINDS.values()]
 
     @property
     def _adapters(self) -> "AdapterCalls":

@@ -133,11 +133,12 @@ class Adapters:
         (self._plain or graph).unload()
         self._plain = self._added = None
 
-    def settle(self) -> None:
-        """Forget what was computed with other adapters; an answer is about to begin."""
-        if self.is_changed:
+    def settle(self) -> bool:
+        """Forget what was computed with other strengths; tell whether there was any such."""
+        was_changed, self.is_changed = self.is_changed, False
+        if was_changed:
             self._model.session.forget()
-            self.is_changed = False
+        return was_changed
 
     # Inside ------------------------------------------------------------------------------------
 
@@ -194,6 +195,13 @@ class Adapters:
         model.graph = graph
         if former is not plain:
             former.unload()
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """Return the passes by which the graph in use was built."""
+        if self._added is None:
+            return DEFAULT_PASSES
+        return (*DEFAULT_PASSES[:JOINING], self._added, *DEFAULT_PASSES[JOINING:])
 
     async def _with_adapters(self, plain: Graph) -> Graph:
         """Load the same program with the adapters; weights and states are those of the other."""
