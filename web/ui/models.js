@@ -49,7 +49,7 @@ picker.onchange = showChosen;
 export function showModel() {
   const { loaded } = inpage;
   page.modelName.textContent = loading ? t`Loading…` : loaded?.name ?? t`No model`;
-  if (loaded?.adapters.length || !page.adapters.hidden) loadAdapters().then(({ showAdapters }) => showAdapters(inpage.loaded?.adapters ?? []), () => {});
+  if (loaded?.adapters?.length || !page.adapters.hidden) loadAdapters().then(({ showAdapters }) => showAdapters(inpage.loaded?.adapters ?? []), () => {});
   document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
   emit("modelchange");
 }
