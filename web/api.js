@@ -87,6 +87,10 @@ export function createInpage(listeners) {
     countTokens: (messages) => client.call("count_tokens", { messages }),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", { thorough }, { onEvent: onProgress, signal }),
+    async glass(view, fields = {}, { model, onProgress, signal } = {}) {
+      const answer = await client.call("glass", { view, fields, model }, { onEvent: onProgress, signal });
+      return (await import("./arrays.js")).unpacked(answer);
+    },
     interrupt: () => client.interrupt(),
     async restart(options = {}) {
       let last = null;

@@ -146,6 +146,8 @@ export interface Calls {
   embed: { request: object };
   count_tokens: { messages: Message[] };
   verify: { thorough: boolean };
+  /** `fields`: those of the view; `model`: the name of a loaded one, where it is not to be the last. */
+  glass: { view: string, fields: object, model?: string };
   /** `is_told`: what the code prints comes as events; `as_text`: its value comes as text for people. */
   python: { code: string, is_told?: boolean, as_text?: boolean };
 }

@@ -68,6 +68,11 @@ export interface Inpage {
   /** Compares what this browser and device compute with what PyTorch computed when the last loaded model was exported. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /**
+   * Looks into the model that was loaded last, or steers it: docs/glass.md has the views, their fields and answers. A view
+   * waits until no answer is being written, and changes none.
+   */
+  glass<Answer = any>(view: string, fields?: Record<string, unknown>, options?: GlassOptions): Promise<Answer>;
+  /**
    * Runs Python beside the live engine; resolves to the last expression's value as JSON. What the code defines
    * stays for the next call.
    */
@@ -86,6 +91,20 @@ export interface Inpage {
   restart(options?: LoadOptions): Promise<LoadedModel | OpenedFiles | null>;
   /** Hears what a user should be told although nothing failed; gives the function that ends it. */
   onNotice(listener: (notice: Notice) => void): () => void;
+}
+
+export interface GlassOptions {
+  /** The name of a loaded model, where it is not to be the last one. */
+  model?: string;
+  onProgress?: (step: { done: number; total: number }) => void;
+  signal?: AbortSignal;
+}
+
+/** An array in a view's answer: numbers in row-major order. */
+export interface GlassArray {
+  dtype: "float32" | "int32" | "uint8";
+  shape: number[];
+  data: Float32Array | Int32Array | Uint8Array;
 }
 
 /** What every promise here rejects with. */

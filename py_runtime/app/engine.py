@@ -58,7 +58,7 @@ FETCHING = 0.9  # of a load from the Hub
 CALLS = (
     *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
     *("adapters", "samplers"),
-    *("chat", "complete", "embed", "count_tokens", "verify"),
+    *("chat", "complete", "embed", "count_tokens", "verify", "glass"),
 )
 
 
@@ -459,6 +459,21 @@ class Engine:
             return await model.session.device.survive(
                 lambda: verify(model, progress, cancel, thorough), cancel, model.idle()
             )
+
+    async def glass(
+        self,
+        *,
+        view: Any = None,
+        fields: Any = None,
+        model: Any = None,
+        emit: Emit,
+        cancel: CancelToken,
+    ) -> Any:
+        """Look into a model, or steer it: the views are in glass_calls.py."""
+        from py_runtime.app.glass_calls import call_view  # few need them
+
+        with self.loaded.asked(model, cancel) as loaded:
+            return await call_view(loaded.model, view, fields, emit, cancel)
 
 
 async def _opened(where: str | Store) -> Store:

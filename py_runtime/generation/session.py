@@ -4,7 +4,9 @@ What is there is reused, and a lost device is replaced.
 """
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,12 +14,14 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
+from py_runtime.base.errors import GpuDeviceLostError, GpuOutOfMemoryError
 from py_runtime.devices.recovery import Recovery
 from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.graph import Graph
+from py_runtime.graph.state_backup import StateBackup
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
 RunGraph = Callable[[list[np.ndarray]], Coroutine[Any, Any, list[np.ndarray]]]
@@ -171,6 +175,33 @@ class Session:
                 progress(len(self.tokens), len(tokens))
             if is_last:
                 return results
+
+    @asynccontextmanager
+    async def set_aside(self) -> AsyncIterator[None]:
+        """Set the tokens held aside: what is computed meanwhile leaves no trace.
+
+        The caller holds the model's lock. Where there is no room for a copy, or the device is lost,
+        what was held is forgotten instead.
+        """
+        tokens, states, windows = list(self.tokens), deepcopy(self.states), deepcopy(self.windows)
+        backup: StateBackup | None = None
+        if tokens:
+            with suppress(GpuOutOfMemoryError, GpuDeviceLostError):
+                positions = max(len(tokens), self.windows.written)
+                backup = await StateBackup.create(self.graph, positions)
+        self.forget()
+        try:
+            yield
+        finally:
+            self.forget()
+            if backup is not None:
+                is_same = backup.graph is self.graph and self.graph.is_loaded
+                with suppress(GpuDeviceLostError):
+                    if is_same:
+                        backup.put_back()
+                    await backup.release()
+                    if is_same:
+                        self.tokens, self.states, self.windows = tokens, states, windows
 
     async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
         """Return the graph's inputs for these tokens at this position."""
