@@ -81,11 +81,11 @@ export const patience = { file: 60_000 };
 /**
  * Gives the user a file to download, which takes no memory for long.
  * @param {string} name
- * @param {string} text
+ * @param {BlobPart} content
  * @param {string} type
  */
-export function giveFile(name, text, type) {
-  const href = URL.createObjectURL(new Blob([text], { type }));
+export function giveFile(name, content, type) {
+  const href = URL.createObjectURL(new Blob([content], { type }));
   Object.assign(document.createElement("a"), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), patience.file);
 }

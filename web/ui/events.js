@@ -15,6 +15,8 @@
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
  * @property {undefined} modelslisted the list of models is new
+ * @property {undefined} panelunwanted the dock is to be closed
+ * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel is to be opened (see panels.js)
  * @property {undefined} readiness a model, or the engine itself, is nearer to being ready
  * @property {undefined} textdrawn a text has another height: something in it was drawn
  */

@@ -29,7 +29,11 @@ type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
   & Record<"findChats", HTMLInputElement>
   & Record<"shortcuts", HTMLDialogElement>;
 
-export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+type OfDock = Record<"dockFrame", HTMLTemplateElement>
+  & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>
+  & Record<"dock" | "dockExports" | "dockFault" | "dockLook" | "dockPanels" | "dockProgress" | "dockSize" | "dockTabs" | "dockTitle", HTMLElement>;
+
+export type Elements = OfReading & OfDock & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
   hubAccess: HTMLDetailsElement;
   progress: HTMLProgressElement;

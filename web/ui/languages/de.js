@@ -32,6 +32,19 @@ export const texts = {
   "Being answered": "Wird gerade beantwortet",
   "Waiting for its answer": "Wartet auf seine Antwort",
 
+  // The dock
+  "Look inside": "Hineinschauen",
+  "Panels": "Ansichten",
+  "Size of the panel": "Größe der Ansicht",
+  "Close the panel": "Ansicht schließen",
+  "Copy link": "Link kopieren",
+  "Progress": "Fortschritt",
+  "Picture (PNG)": "Bild (PNG)",
+  "Picture (SVG)": "Bild (SVG)",
+  "Data (JSON)": "Daten (JSON)",
+  "Data (CSV)": "Daten (CSV)",
+  "There is nothing to export yet.": "Es gibt noch nichts zu exportieren.",
+
   // Notices
   "Chats are not being saved: they last until you close the page": "Chats werden gerade nicht gespeichert: Sie bleiben, bis du die Seite schließt",
   "Saved chats were cleared from this browser: these last until you close the page.": "Gespeicherte Chats wurden aus diesem Browser gelöscht: Diese bleiben, bis du die Seite schließt.",
