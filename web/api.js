@@ -93,6 +93,7 @@ export function createInpage(listeners) {
     },
     interrupt: () => client.interrupt(),
     async restart(options = {}) {
+      /** @type {any} */
       let last = null;
       const strengths = new Map((inpage.loaded?.adapters ?? []).map(({ name, strength }) => [name, strength]));
       const applied = adapters;

@@ -331,7 +331,6 @@ export const texts = {
   "Words are then chosen one by one by Python, which is slower.": "Die Wörter wählt dann Python, eines nach dem anderen, was langsamer ist.",
   "Adapters of the model": "Adapter des Modells",
   "Strength of {0}": "Stärke von {0}",
-  "Remove {0}": "{0} entfernen",
   "{0} could not be removed: {1}.": "{0} konnte nicht entfernt werden: {1}.",
   "Forget": "Vergessen",
   "Forget {0}": "{0} vergessen",
