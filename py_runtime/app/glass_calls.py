@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from py_runtime.app.load_progress import Emit
+from py_runtime.app.steering_calls import VIEWS as STEERING
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
@@ -88,4 +89,4 @@ async def _tokens(model: Model, fields: Fields, progress: Progress, cancel: Canc
     return {"tokens": tokens, "texts": texts_of(model, tokens)}
 
 
-VIEWS: dict[str, View] = {"score": _score, "tokens": _tokens}
+VIEWS: dict[str, View] = {"score": _score, "tokens": _tokens, **STEERING}

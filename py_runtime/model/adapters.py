@@ -1,10 +1,9 @@
 """The low-rank adapters (LoRA) of a loaded model: applied as it runs, each with a strength."""
 
-import asyncio
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,20 +13,14 @@ from py_runtime.adapters.errors import AdapterError
 from py_runtime.adapters.files import files_of, read_adapter
 from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
-from py_runtime.base.progress import Meter
 from py_runtime.base.short_texts import short
 from py_runtime.folder.file_names import CONFIG
 from py_runtime.folder.layout import ModelFolder
-from py_runtime.generation.session import Session
-from py_runtime.gpu import Device
-from py_runtime.graph import Graph
+from py_runtime.model.changed_graph import Addition, ChangedGraph
 from py_runtime.model.config import read_json
 from py_runtime.model.stores import Store
-from py_runtime.passes import DEFAULT_PASSES, JOINING, Pass
 from py_runtime.passes.add_low_rank import AddLowRank, Update, linears_of
-from py_runtime.program import Program
 from py_runtime.program.decoder_form import head_dim_of, is_tiled
-from py_runtime.weights.constants import PlacesByName
 
 HEAD, EMBEDDING = "lm_head", "embed_tokens"
 DELTA_NET = ".linear_attn."
@@ -47,12 +40,7 @@ class AdaptedModel(Protocol):
 
     store: Store
     folder: ModelFolder
-    graph: Graph
-    session: Session
-
-    def idle(self) -> asyncio.Lock: ...
-
-    def while_loaded(self) -> AbstractContextManager[None]: ...
+    changes: ChangedGraph
 
 
 class Adapters:
@@ -65,9 +53,7 @@ class Adapters:
     def __init__(self, model: AdaptedModel) -> None:
         self._model = model
         self._applied: dict[str, Applied] = {}
-        self._plain: Graph | None = None  # the graph without them, whose weights theirs shares
-        self._added: AddLowRank | None = None  # to the graph in use
-        self.is_changed = False  # since the session's caches were computed
+        model.changes.add_owner(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.strengths)
@@ -98,47 +84,27 @@ class Adapters:
         free = self._free_name(name or found)
         checked = _checked(strength)
         self._updates([*self._adapters(), adapter])  # says what does not fit
-        async with self._model.idle():
-            with self._model.while_loaded():
-                before = dict(self._applied)
-                self._applied[free] = Applied(adapter, checked)
-                await self._rebuild(before)
+        applied = Applied(adapter, checked)
+        await self._change({**self._applied, free: applied})
         return free
 
     def set_strength(self, name: str, strength: float) -> None:
         """Change a strength from the next token on; the next answer computes its prompt anew."""
         self._find(name).strength = _checked(strength)
-        self.is_changed = True
-        if self._added is not None:
-            self._write_strengths(self._model.graph, self._added)
+        self._model.changes.write_numbers()
 
     async def remove(self, name: str) -> None:
         """Remove an adapter."""
         self._find(name)
-        async with self._model.idle():
-            with self._model.while_loaded():
-                before = dict(self._applied)
-                del self._applied[name]
-                await self._rebuild(before)
+        await self._change({key: each for key, each in self._applied.items() if key != name})
 
-    # What the model asks for -------------------------------------------------------------------
-
-    async def onto(self, plain: Graph) -> Graph:
-        """Return the graph with all adapters in it, for one that has just been loaded without."""
-        self._plain = self._added = None
-        return await self._with_adapters(plain) if self._applied else plain
-
-    def unload(self, graph: Graph) -> None:
-        """Free the model's graph, and the one that lends it its weights."""
-        (self._plain or graph).unload()
-        self._plain = self._added = None
-
-    def settle(self) -> bool:
-        """Forget what was computed with other strengths; tell whether there was any such."""
-        was_changed, self.is_changed = self.is_changed, False
-        if was_changed:
-            self._model.session.forget()
-        return was_changed
+    def addition(self) -> Addition | None:
+        """Return what the graph needs for all of them."""
+        if not self._applied:
+            return None
+        add = AddLowRank(self._updates(self._adapters()))
+        numbers = partial(self._numbers, add)
+        return Addition(joining=(add,), arrays=add.arrays, numbers=numbers)
 
     # Inside ------------------------------------------------------------------------------------
 
@@ -196,52 +162,21 @@ class Adapters:
         if former is not plain:
             former.unload()
 
-    @property
-    def passes(self) -> tuple[Pass, ...]:
-        """Return the passes by which the graph in use was built."""
-        if self._added is None:
-            return DEFAULT_PASSES
-        return (*DEFAULT_PASSES[:JOINING], self._added, *DEFAULT_PASSES[JOINING:])
+    async def _change(self, applied: dict[str, Applied]) -> None:
+        before = self._applied
 
-    async def _with_adapters(self, plain: Graph) -> Graph:
-        """Load the same program with the adapters; weights and states are those of the other."""
-        add = AddLowRank(self._updates(self._adapters()))
-        passes: tuple[Pass, ...] = (*DEFAULT_PASSES[:JOINING], add, *DEFAULT_PASSES[JOINING:])
-        program, device = self._model.folder.program, plain.device
-        graph = await Graph.load(device, program, _Factors(add), passes=passes, base=plain)
-        self._write_strengths(graph, add)
-        self._plain, self._added = plain, add
-        return graph
+        def put(adapters: dict[str, Applied]) -> None:
+            self._applied = adapters
 
-    def _write_strengths(self, graph: Graph, added: AddLowRank) -> None:
+        await self._model.changes.apply(lambda: put(applied), lambda: put(before))
+
+    def _numbers(self, added: AddLowRank) -> dict[str, np.ndarray]:
+        """Return the strength of each rank, by the constants that hold them."""
         strengths = [*self.strengths.values(), 0.0]  # the last is that of ranks that fill up
-        places = graph.constant_places()
-        for name, owners in added.strengths.items():
-            values = np.array([strengths[owner] for owner in owners], np.float32)
-            for place in places[name]:
-                graph.device.write_buffer(place.buffer, values, place.offset)
-
-
-class _Factors:
-    """The constants that adapters add to a graph; it has all others already."""
-
-    def __init__(self, added: AddLowRank) -> None:
-        self._added = added
-
-    def check(self, program: Program) -> None:
-        """Do nothing: `Adapter.updates` has compared each with its weight."""
-
-    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        for name, wanted in places.items():
-            if name in self._added.strengths:
-                continue  # they are written whenever one changes
-            await asyncio.sleep(0)  # a caller may cancel
-            data = np.asarray(self._added.arrays[name], np.float32)
-            for place in wanted:
-                flat = data.reshape(-1).view(np.uint8)
-                if (found := place.of(0, flat.nbytes)) is not None:
-                    skipped, taken, at = found
-                    device.write_buffer(place.buffer, flat[skipped : skipped + taken], at)
+        return {
+            name: np.array([strengths[owner] for owner in owners], np.float32)
+            for name, owners in added.strengths.items()
+        }
 
 
 def _checked(strength: float) -> float:

@@ -43,6 +43,7 @@ from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.model.adapters import Adapters
+from py_runtime.model.changed_graph import ChangedGraph
 from py_runtime.model.chat_prompts import ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
@@ -81,6 +82,7 @@ class Model:
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.token_rows = store.token_rows(folder)
         self.session = Session(self)
+        self.changes = ChangedGraph(self)
         self.adapters = Adapters(self)
         self._twin: Twin | None = None  # made when two prompts are contrasted
         self._turn = asyncio.Lock()
@@ -151,7 +153,7 @@ class Model:
         constants = self.store.constants(self.folder)
         program, target = self.folder.program, self.kernels.target
         graph = await Graph.load(device, program, constants, meter, target)
-        return await self.adapters.onto(graph)
+        return await self.changes.onto(graph)
 
     def _repr_html_(self) -> str:
         facts = [
@@ -345,7 +347,7 @@ class Model:
             self._asking -= 1
         try:
             with self.while_loaded():
-                if self.adapters.settle() and self._twin is not None:
+                if self.changes.settle() and self._twin is not None:
                     self._twin.session.forget()
                 pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
                 async for piece in pieces:
@@ -455,4 +457,4 @@ class Model:
         if self._twin is not None:
             self._twin.unload()
         self.session.drop_loop()
-        self.adapters.unload(self.graph)
+        self.changes.unload(self.graph)

@@ -10,7 +10,7 @@ from py_runtime.base.cancel import CancelToken
 from py_runtime.generation.session import Session, TokenRows
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph import Graph
-from py_runtime.model.adapters import Adapters
+from py_runtime.model.changed_graph import ChangedGraph
 from py_runtime.passes import Pass
 from py_runtime.program import Program, TensorValue
 
@@ -19,7 +19,7 @@ class TwinnedModel(Protocol):
     """The parts of a model that a second session needs."""
 
     graph: Graph
-    adapters: Adapters
+    changes: ChangedGraph
     max_chunk: int
     token_rows: TokenRows | None
 
@@ -59,7 +59,7 @@ class Twin:
         own = self._model.graph
         if self._of is own:
             return
-        passes: tuple[Pass, ...] = (*self._model.adapters.passes, rename_states)
+        passes: tuple[Pass, ...] = (*self._model.changes.passes, rename_states)
         self.graph = await Graph.load(own.device, self._program, passes=passes, base=own)
         self.session.drop_loop()
         self.session.forget()
