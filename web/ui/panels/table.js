@@ -2,6 +2,8 @@
 
 /** @import { Panel } from "../dock.js" */
 
+import { t } from "../wording.js";
+
 /**
  * A panel before its script is here.
  * @typedef {object} PanelEntry
@@ -11,4 +13,10 @@
  */
 
 /** @type {Record<string, PanelEntry>} */
-export const table = {};
+export const table = {
+  steering: {
+    title: () => t`Steering`,
+    look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
+    load: () => import("./steering.js"),
+  },
+};
