@@ -61,7 +61,8 @@ def test_strengths_count_while_an_answer_is_written(user: User) -> None:
         const ask = async (then) => {
             const tokens = [];
             const request = {messages: [{role: "user", content: "Go on"}], temperature: 0};
-            const chunks = inpage.chat.completions.create({...request, max_tokens: 60, stream: true});
+            const chunks = inpage.chat.completions.create(
+                {...request, max_tokens: 60, stream: true});
             for await (const chunk of chunks) {
                 tokens.push(...chunk.choices[0]?.token_ids ?? []);
                 if (tokens.length) await then?.();
