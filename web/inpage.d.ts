@@ -303,6 +303,11 @@ export interface HubChoice {
   fit: string;
 }
 
+export interface NamedSampler {
+  name: string;
+  [parameter: string]: number | string;
+}
+
 export interface SamplerKind {
   name: string;
   title: string;
@@ -383,6 +388,8 @@ export interface GenerationRequest {
   /** Added to the logits of these token ids. */
   logit_bias?: Record<string, number> | null;
   seed?: number | null;
+  /** Ours: one of `samplers()` by name, with its parameters, or several in their order. */
+  sampler?: NamedSampler | NamedSampler[] | null;
   /** As many as the context holds if not given. */
   max_tokens?: number | null;
   max_completion_tokens?: number | null;

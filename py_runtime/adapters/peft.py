@@ -138,7 +138,6 @@ def _linears(module: str, family: Family | None) -> tuple[str, ...]:
     own = {stored: name for name, stored in family.checkpoint.tensors.items()}
     held = family.checkpoint.fused.get(inner)
     if held is None:
-        inner = own.get(inner, inner)
         is_both = family.gated_attention and inner == QUERIES
-        held = (QUERIES, GATES) if is_both else (inner,)
+        held = (QUERIES, GATES) if is_both else (own.get(inner, inner),)
     return tuple(f"{layer}.{name}" for name in held)

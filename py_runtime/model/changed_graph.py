@@ -73,7 +73,16 @@ class ChangedGraph:
     async def onto(self, plain: Graph) -> Graph:
         """Return the graph to run, for one that has just been loaded without additions."""
         self._plain, self._additions = None, ()
-        return await self._load(plain)
+        try:
+            return await self._load(plain)
+        except BaseException:
+            plain.unload()
+            raise
+
+    @property
+    def are_any(self) -> bool:
+        """Return whether the graph in use has additions."""
+        return self._plain is not None
 
     async def apply(self, change: Callable[[], None], undo: Callable[[], None]) -> None:
         """Change what an owner adds, while no answer is being written, or leave all as it was."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
@@ -145,6 +146,8 @@ async def verify(
     thorough: bool = False,
 ) -> VerifyReport:
     """Run the goldens: one prompt layer by layer, the logits of others, greedy continuations."""
+    if model.changes.are_any:
+        raise RequestError("remove adapters and steering first: they change what is computed")
     started = time.perf_counter()
     goldens = _chosen(await read_goldens(model.folder, model.store), thorough)
     checks = _Checks(model, goldens, progress, cancel or CancelToken())

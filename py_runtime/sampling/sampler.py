@@ -24,7 +24,7 @@ class Sampler:
         self._random = np.random.Generator(np.random.PCG64(seed))
 
     @property
-    def random(self) -> np.random.Generator:
+    def random(self) -> "np.random.Generator":
         """The generator that tokens are drawn with, for steps that draw, too."""
         return self._random
 

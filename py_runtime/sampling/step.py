@@ -49,7 +49,7 @@ class Drawing:
 
     prompt: tuple[int, ...]
     vocabulary: int
-    random: np.random.Generator  # seeded by the request
+    random: "np.random.Generator"  # seeded by the request; loaded late
     texts: Callable[[int], str]  # a token's text
 
 
