@@ -62,7 +62,7 @@ def test_strengths_count_while_an_answer_is_written(user: User) -> None:
             const tokens = [];
             const request = {messages: [{role: "user", content: "Go on"}], temperature: 0};
             const chunks = inpage.chat.completions.create(
-                {...request, max_tokens: 60, stream: true});
+                {...request, max_tokens: 400, stream: true});
             for await (const chunk of chunks) {
                 tokens.push(...chunk.choices[0]?.token_ids ?? []);
                 if (tokens.length) await then?.();
@@ -99,8 +99,8 @@ def test_a_part_is_turned_off_and_asked_again(user: User) -> None:
 
 
 def test_a_link_leads_to_a_part(user: User) -> None:
-    user.page.evaluate("location.hash = '#panel=steering&part=head&layer=1&number=2'")
-    user.page.reload()
+    user.page.goto("about:blank")
+    user.page.goto(f"{user.url}#panel=steering&part=head&layer=1&number=2")
     user.has_loaded()
     panel = panel_of(user)
     expect(panel.get_by_label("Number")).to_have_value("2")
