@@ -32,6 +32,7 @@ __all__ = [
     "ModelEntry",
     "Piece",
     "__version__",
+    "glass",
     "load",
     "models",
     "register_sampler",
@@ -49,6 +50,8 @@ PLACES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "glass":
+        return import_module("inpage.glass")
     if name not in PLACES:
         raise AttributeError(f"module 'inpage' has no attribute {name!r}")
     return getattr(import_module(PLACES[name]), name)

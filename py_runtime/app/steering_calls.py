@@ -5,11 +5,21 @@ import binascii
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import numpy as np
+
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.generation.options import unknown_field
-from py_runtime.glass.steering import Steering
-from py_runtime.glass.steering_vectors import build_vector, load_vector, save_vector
+from py_runtime.glass.steering import edits_of, steer
+from py_runtime.glass.steering_parts import PART, part_edits, parts_of
+from py_runtime.glass.steering_vectors import (
+    add_vector,
+    build_vector,
+    load_vector,
+    save_vector,
+    vectors_of,
+)
+from py_runtime.glass.workspace import Workspace
 from py_runtime.model import Model
 
 Fields = dict[str, Any]
@@ -18,29 +28,18 @@ MAX_BYTES = 64 << 20
 
 
 async def _steering(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
-    """Give {layers, parts, vectors, off}: what there is to steer, and how it is steered."""
+    """Give {layers, parts, vectors, off}; {remove} goes before, and {off} and {on} are followed."""
+    taken = {key: _texts(fields.pop(key, None), key) for key in ("remove", "off", "on")}
     _all_taken(fields)
-    return _state(model)
-
-
-async def _steer(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
-    """Change {strengths}, remove vectors {remove}, turn parts {off} or {on}; give the state.
-
-    `off` replaces what was off, where `only` is true.
-    """
-    steering = Steering.of(model)
-    taken = {key: fields.pop(key, None) for key in ("strengths", "remove", "off", "on", "only")}
-    _all_taken(fields)
-    for name, strength in _pairs(taken["strengths"]):
-        steering.set_strength(name, strength)
-    for name in _texts(taken["remove"], "remove"):
-        await steering.remove(name)
-    off = _texts(taken["off"], "off")
-    gone = steering.turned_off if taken["only"] else _texts(taken["on"], "on")
-    if gone:
-        await steering.turn_on(*(part for part in gone if part not in off))
-    if off:
-        await steering.turn_off(*off)
+    gone = {*taken["remove"], *taken["on"]}
+    points, before = Workspace.of(model).points, edits_of(model)
+    names = {edit.name for edit in before}
+    edits = [edit for edit in before if edit.name not in gone]
+    for part in taken["off"]:
+        if part not in names or part in gone:
+            edits += part_edits(points, part)
+    if edits != list(before):
+        await steer(model, edits)
     return _state(model)
 
 
@@ -49,20 +48,18 @@ async def _vector(model: Model, fields: Fields, progress: Progress, cancel: Canc
     wanted = ("name", "positive", "negative", "layer", "how", "position", "strength")
     given = {name: fields.pop(name, None) for name in wanted}
     _all_taken(fields)
-    name, strength = given.pop("name"), given.pop("strength")
+    name, layer, strength = given["name"], given["layer"], given["strength"]
     how = {key: given[key] for key in ("how", "position") if given[key] is not None}
     values = await build_vector(
         model,
         given["positive"],
         given["negative"],
-        given["layer"],
+        layer,
         **how,
         progress=progress,
         cancel=cancel,
     )
-    await Steering.of(model).add(
-        name, given["layer"], values, 1.0 if strength is None else strength
-    )
+    await add_vector(model, name, layer, values, 1.0 if strength is None else strength)
     return _state(model)
 
 
@@ -89,22 +86,23 @@ async def _load(model: Model, fields: Fields, progress: Progress, cancel: Cancel
 
 
 def _state(model: Model) -> Any:
-    steering = Steering.of(model)
+    space = Workspace.of(model)
+    layers = len(space.anatomy.blocks)
+    names = dict.fromkeys(edit.name for edit in edits_of(model))
     return {
-        "layers": steering.layers,
-        "parts": [steering.parts_of(layer) for layer in range(steering.layers)],
+        "layers": layers,
+        "parts": [parts_of(space.points, layer) for layer in range(layers)],
         "vectors": [
-            {"name": name, "layer": each.layer, "strength": each.strength, "length": each.length}
-            for name, each in steering.vectors.items()
+            {
+                "name": name,
+                "layer": layer,
+                "strength": edit.strength,
+                "length": float(np.linalg.norm(edit.vector)),
+            }
+            for name, (layer, edit) in vectors_of(model).items()
         ],
-        "off": list(steering.turned_off),
+        "off": [name for name in names if PART.fullmatch(name)],
     }
-
-
-def _pairs(given: Any) -> list[tuple[str, Any]]:
-    if not isinstance(given, dict | None):
-        raise RequestError("strengths must be an object of names and numbers", "strengths")
-    return list((given or {}).items())
 
 
 def _texts(given: Any, name: str) -> list[str]:
@@ -120,9 +118,8 @@ def _all_taken(fields: Fields) -> None:
         raise unknown_field(next(iter(fields)))
 
 
-VIEWS: dict[str, Callable[[Model, Fields, Progress, CancelToken], Awaitable[Any]]] = {
+STEERING_VIEWS: dict[str, Callable[[Model, Fields, Progress, CancelToken], Awaitable[Any]]] = {
     "steering": _steering,
-    "steer": _steer,
     "steering_vector": _vector,
     "save_steering_vector": _save,
     "load_steering_vector": _load,

@@ -68,6 +68,7 @@ class Session:
         self.states = KeptStates()  # counts where the graph has states that cannot be cut back
         self.windows = HeldWindows()  # counts where caches are rings
         self.device = Recovery(model.recover, model.give_up_device, self.forget)
+        self._in_one = False  # chunks are as large as can be
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
 
@@ -88,6 +89,11 @@ class Session:
         self.tokens.clear()
         self.states.forget()
         self.windows.forget()
+
+    def cut_back(self, position: int) -> None:
+        """Forget what is held from this position on: something else would be computed there."""
+        if position < len(self.tokens):
+            self._go_back(position)
 
     def begin_anew(self) -> "Session":
         """Return a fresh session; what was measured and compiled stays."""
@@ -123,13 +129,19 @@ class Session:
         """
         await self._fill(tokens, cancel, progress, self._leave_logits, self._run_chunk)
 
-    async def compute_each(self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph) -> None:
+    async def compute_each(
+        self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph, in_one: bool = False
+    ) -> None:
         """Compute all of these tokens anew, each chunk by `run`.
 
-        After a lost device it starts at position 0 again.
+        After a lost device it starts at position 0 again. `in_one`: in as few chunks as can be.
         """
         self.forget()
-        await self._compute(tokens, cancel, ignore_progress, run, run)
+        self._in_one = in_one
+        try:
+            await self._compute(tokens, cancel, ignore_progress, run, run)
+        finally:
+            self._in_one = False
 
     async def _compute(
         self,
@@ -224,6 +236,8 @@ class Session:
 
     def _next_chunk(self, missing: int) -> int:
         """Return the next chunk's size; with states, a prompt's last tokens follow a copy alone."""
+        if self._in_one:
+            return self._model.max_chunk
         most, copies = self._pace.next_chunk(), self.graph.state_copies
         if copies is None or missing == 1:  # one token is a step of decoding
             return most

@@ -1,241 +1,221 @@
-"""Steering: vectors that are added to the residual stream, and parts that are turned off.
+"""Steering: edits that a model obeys while it writes, until they are cleared.
 
-Both work while an answer is being written: strengths lie in constants that the host writes, so
-that the loop on the device goes on. What was computed before keeps what it was computed with until
-the next answer, which computes its prompt anew.
+The model's own graph lends its weights and caches to another one with a slot for each hook that is
+edited. Strengths and vectors are numbers in the slots, which change between two batches of tokens.
 """
 
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from py_runtime.base.errors import RequestError
-from py_runtime.base.html import as_html
-from py_runtime.base.short_texts import short
-from py_runtime.glass.anatomy import Anatomy
-from py_runtime.glass.steering_sites import (
-    ADD,
-    AddSites,
-    Site,
-    branch_sites,
-    heads_site,
-    neurons_site,
-    stream_site,
-)
+from py_runtime.glass.edits import ALL, GENERATED, PROMPT, Edit, Place, Positions, affine, rows_of
+from py_runtime.glass.hooked import HookedGraph
+from py_runtime.glass.points import NORMALISED
+from py_runtime.glass.slots import FOREVER, Slot, Wanted, with_slots
+from py_runtime.glass.workspace import Workspace
+from py_runtime.gpu import Write
+from py_runtime.graph import Graph
 from py_runtime.model import Model
-from py_runtime.model.changed_graph import Addition
+from py_runtime.model.changed_graph import ChangedGraph
+from py_runtime.program import Program
 
-Floats = NDArray[np.float32]
-MAX_STRENGTH = 1000.0
-MAX_NAME = 100  # characters
-# "layer 3", "attention 3", "mlp 3", "head 3.1", "neuron 3.100"
-PART = re.compile(r"(layer|attention|mlp|head|neuron) (\d{1,5})(?:\.(\d{1,7}))?")
-KINDS = {"layer": ("mixer", "mlp", "more"), "attention": ("mixer",), "mlp": ("mlp",)}
-
-
-@dataclass(eq=False)
-class Vector:
-    """A direction in the residual stream behind a layer."""
-
-    layer: int
-    values: Floats  # [W]
-    strength: float
-
-    @property
-    def length(self) -> float:
-        return float(np.linalg.norm(self.values))
+Edits = Sequence[Edit | dict[str, Any]]
 
 
 class Steering:
-    """The steering of a model; ask `Steering.of(model)` for it.
+    """The edits of a model, and the graph that has them."""
 
-    `await steering.add("formal", 12, vector, 4.0)`, `steering.set_strength("formal", -2.0)`,
-    `await steering.turn_off("head 3.1")`.
-    """
+    graph: Graph
+    program: Program  # of it, before passes
 
-    def __init__(self, model: Model) -> None:
-        self._changes = model.changes
-        self._anatomy = Anatomy.of(model.folder.program)
-        self._vectors: dict[str, Vector] = {}
-        self._off: tuple[str, ...] = ()
-        self._changes.add_owner(self)
+    def __init__(self, space: Workspace, changes: ChangedGraph, edits: Sequence[Edit]) -> None:
+        self.edits = tuple(edits)
+        self._space, self._changes = space, changes
+        self._places = {edit.hook: Place.of(space.points, edit.hook) for edit in edits}
+        self._slots: list[Slot] = []
+        self._prompt: int | None = None  # where the last answer began
+        self._stale = FOREVER  # from here on, caches hold what older numbers gave
+        self._written: list[tuple[np.ndarray, np.ndarray]] = []
+        self._shape = self._shape_of(self.edits)
 
-    @classmethod
-    def of(cls, model: Model) -> "Steering":
-        if model not in _steerings:
-            _steerings[model] = cls(model)
-        return _steerings[model]
+    # Building ----------------------------------------------------------------------------------
 
-    @property
-    def vectors(self) -> Mapping[str, Vector]:
-        """Return all vectors, by their names."""
-        return dict(self._vectors)
+    async def load(self, base: Graph) -> None:
+        """Build the graph; the base lends what both have."""
+        for hook, place in self._places.items():
+            if place.point.kind == NORMALISED and place.factor is None:
+                assert place.point.norm is not None
+                weight = await HookedGraph(base, (), True, []).norm_weight(place.point.norm)
+                self._places[hook] = replace(place, factor=weight)
+        anatomy = self._space.anatomy
+        wanted = [Wanted(value, rows) for value, rows, _ in self._shape]
+        self.program, self._slots = with_slots(anatomy.program, anatomy, wanted, "steering")
+        steered = replace(self.program, name=f"{self.program.name} steered")
+        self.graph = await Graph.load(
+            base.device, steered, self._changes.source, base=base, passes=self._changes.passes
+        )
+        self._write()
 
-    @property
-    def turned_off(self) -> tuple[str, ...]:
-        """Return the parts that are off."""
-        return self._off
+    def fits(self, edits: Sequence[Edit]) -> bool:
+        """Return whether the graph has the slots that these edits need."""
+        return self._shape_of(edits) == self._shape
 
-    @property
-    def layers(self) -> int:
-        return len(self._anatomy.blocks)
-
-    @property
-    def width(self) -> int:
-        return self._anatomy.width
-
-    def parts_of(self, layer: int) -> dict[str, int]:
-        """Return the parts of a layer that can be turned off, and how many there are of each."""
-        found = {"layer": 1, "mlp": len(branch_sites(self._anatomy, layer, KINDS["mlp"]))}
-        found["attention"] = len(branch_sites(self._anatomy, layer, KINDS["attention"]))
-        for kind, site_of in (("head", heads_site), ("neuron", neurons_site)):
-            with suppress(RequestError):  # it has none
-                found[kind] = site_of(self._anatomy, layer).dims[0]
+    def _shape_of(self, edits: Sequence[Edit]) -> list[tuple[int, int, Positions]]:
+        """Return (value, rows, positions) of each slot."""
+        found = []
+        for group in self._groups(edits):
+            places = [self._places.get(edit.hook) for edit in group]
+            if None in places:  # a hook that this graph has no slot for
+                return []
+            rows = max(rows_of(edit, self._places[edit.hook]) for edit in group)
+            found.append((self._places[group[0].hook].value, rows, group[0].key))
         return found
 
-    def _repr_html_(self) -> str:
-        rows = [(name, each.layer, f"{each.strength:g}") for name, each in self._vectors.items()]
-        facts = [f"{part} is off" for part in self._off]
-        return as_html("Steering", facts, ("vector", "layer", "strength"), *rows)
+    def _groups(self, edits: Sequence[Edit]) -> list[list[Edit]]:
+        """Return the edits of each slot: of one value at the same positions, in their order."""
 
-    async def add(self, name: str, layer: int, values: np.ndarray, strength: float = 1.0) -> None:
-        """Add a vector [W] behind a layer; one of the same name goes."""
-        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
-            raise RequestError(f"a vector needs a name of up to {MAX_NAME} characters", "name")
-        site = stream_site(self._anatomy, layer)
-        given = np.array(values, np.float32)
-        if given.shape != site.dims or not np.isfinite(given).all():
-            raise RequestError(
-                f"the vector must have {site.dims[0]} finite values, got {list(given.shape)}",
-                "values",
-            )
-        vector = Vector(layer, given, _checked(strength))
-        await self._change({**self._vectors, name: vector}, self._off)
+        def value(edit: Edit) -> int:
+            place = self._places.get(edit.hook)
+            return -1 if place is None else place.value
 
-    def set_strength(self, name: str, strength: float) -> None:
-        """Change a strength from the next token on."""
-        self._find(name).strength = _checked(strength)
-        self._changes.write_numbers()
+        ordered = sorted(edits, key=value)  # it keeps the order of equal ones
+        return [list(group) for _, group in groupby(ordered, lambda edit: (value(edit), edit.key))]
 
-    async def remove(self, name: str) -> None:
-        """Remove a vector."""
-        self._find(name)
-        others = {key: each for key, each in self._vectors.items() if key != name}
-        await self._change(others, self._off)
+    # Numbers -----------------------------------------------------------------------------------
 
-    async def turn_off(self, *parts: str) -> None:
-        """Turn parts off: "layer 3", "attention 3", "mlp 3", "head 3.1", "neuron 3.100"."""
-        self._sites(self._vectors, parts)
-        await self._change(self._vectors, (*self._off, *(p for p in parts if p not in self._off)))
+    def change(self, edits: Sequence[Edit]) -> None:
+        """Go on with other edits of the same shape: at once, in the middle of an answer, too."""
+        self.edits = tuple(edits)
+        before = self._written
+        self._write()
+        for (_, _, where), old, new in zip(self._shape, before, self._written, strict=True):
+            if not all(map(np.array_equal, old, new)):
+                self._stale = min(self._stale, self._first(where))
 
-    async def turn_on(self, *parts: str) -> None:
-        """Turn parts on again; all that are off, where none is named."""
-        unknown = [part for part in parts if part not in self._off]
-        if unknown:
-            raise RequestError(f"{short(unknown[0])} is not off", "parts")
-        off = tuple(part for part in self._off if parts and part not in parts)
-        await self._change(self._vectors, off)
+    def _write(self) -> None:
+        writes: list[Write] = []
+        self._written = []
+        for slot, group, (_, _, where) in zip(
+            self._slots, self._groups(self.edits), self._shape, strict=True
+        ):
+            gain, bias = np.ones((1, slot.width), np.float32), np.zeros((1, slot.width), np.float32)
+            for edit in group:
+                own_gain, own_bias = affine(edit, self._places[edit.hook])
+                gain, bias = own_gain * gain, own_gain * bias + own_bias
+            self._written.append((gain, bias))
+            writes += slot.writes(self.graph, gain, bias, self._span(where, self._prompt))
+        self.graph.device.submit(None, None, writes)
 
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Run the model without steering for a while; nothing else may run it then."""
-        before = self._vectors, self._off
-        self._vectors, self._off = {}, ()
-        self._changes.write_numbers(is_lasting=False)
-        try:
-            yield
-        finally:
-            self._vectors, self._off = before
-            self._changes.write_numbers(is_lasting=False)
+    def _span(self, where: Positions, prompt: int | None) -> tuple[int, int]:
+        if isinstance(where, tuple):
+            return where
+        border = FOREVER if prompt is None else prompt
+        spans = {ALL: (0, FOREVER), PROMPT: (0, border), GENERATED: (border, FOREVER)}
+        return spans[str(where)]
 
-    def addition(self) -> Addition | None:
-        """Return what the model's graph needs for it."""
-        sites = self._sites(self._vectors, self._off)
-        if not sites:
-            return None
-        by_value = {site.value: site for site in sites}
-        return Addition(first=(AddSites(by_value),), numbers=lambda: self._numbers(sites))
+    def _first(self, where: Positions) -> int:
+        """Return the first position that has been edited there."""
+        return self._span(where, self._prompt)[0]
 
-    def _find(self, name: str) -> Vector:
-        if name not in self._vectors:
-            known = ", ".join(self._vectors) or "none"
-            raise RequestError(f"no vector is called {short(name)}; there are: {known}", "name")
-        return self._vectors[name]
+    # Answers -----------------------------------------------------------------------------------
 
-    async def _change(self, vectors: Mapping[str, Vector], off: Sequence[str]) -> None:
-        before = self._vectors, self._off
+    def begin(self, prompt: int) -> int:
+        """Begin an answer after a prompt of so many tokens.
 
-        def put(found: Mapping[str, Vector], parts: Sequence[str]) -> None:
-            self._vectors, self._off = dict(found), tuple(parts)
+        Return how many positions of what the caches hold are as this prompt's would be.
+        """
+        border = self._prompt
+        right, self._stale = self._stale, FOREVER
+        if border is not None and any(w in (PROMPT, GENERATED) for _, _, w in self._shape):
+            right = min(right, border)
+        self._prompt = prompt
+        self.reach(prompt)
+        return right
 
-        has_places = self._sites(vectors, off) == self._sites(*before)
-        if has_places:
-            put(vectors, off)
-            self._changes.write_numbers()
-        else:
-            await self._changes.apply(lambda: put(vectors, off), lambda: put(*before))
+    def reach(self, prompt: int | None = None) -> None:
+        """Let edits of prompts and answers part there; None: where the last answer began."""
+        border = self._prompt if prompt is None else prompt
+        writes = [
+            slot.reach(self.graph, self._span(where, border))
+            for slot, (_, _, where) in zip(self._slots, self._shape, strict=True)
+        ]
+        self.graph.device.submit(None, None, writes)
 
-    def _sites(self, vectors: Mapping[str, Vector], off: Sequence[str]) -> list[Site]:
-        """Return all places that these need, each once."""
-        found: dict[int, Site] = {}
-        for vector in vectors.values():
-            site = stream_site(self._anatomy, vector.layer)
-            found[site.value] = site
-        for part in off:
-            for site, _ in self._places(part):
-                found[site.value] = site
-        return list(found.values())
-
-    def _places(self, part: str) -> list[tuple[Site, int | None]]:
-        """Return the places of a part, and which row of their numbers is its own."""
-        match = PART.fullmatch(part) if isinstance(part, str) else None
-        if match is None or (match[3] is None) != (match[1] in KINDS):
-            raise RequestError(
-                f"{short(part)} is no part: write 'layer 3', 'attention 3', 'mlp 3', 'head 3.1' or "
-                "'neuron 3.100'",
-                "parts",
-            )
-        kind, layer = match[1], int(match[2])
-        if kind in KINDS:
-            stream_site(self._anatomy, layer)  # says which layers there are
-            sites = branch_sites(self._anatomy, layer, KINDS[kind])
-            return [(site, None) for site in sites]
-        number = int(match[3])
-        site = (heads_site if kind == "head" else neurons_site)(self._anatomy, layer)
-        if number >= site.dims[0]:
-            raise RequestError(f"layer {layer} has {site.dims[0]} of them, from 0 on", "parts")
-        return [(site, number)]
-
-    def _numbers(self, sites: Sequence[Site]) -> dict[str, np.ndarray]:
-        """Return what the constants of these places hold."""
-        numbers = {
-            site.name: (np.zeros if site.how == ADD else np.ones)(site.dims, np.float32)
-            for site in sites
-        }
-        for vector in self._vectors.values():
-            name = stream_site(self._anatomy, vector.layer).name
-            numbers[name] += np.float32(vector.strength) * vector.values
-        for part in self._off:
-            for site, row in self._places(part):
-                numbers[site.name][slice(None) if row is None else row] = 0
-        return numbers
+    @property
+    def first_edited(self) -> int:
+        """Return the first position at which caches may hold something edited."""
+        firsts = (self._first(where) for _, _, where in self._shape)
+        return min(firsts, default=FOREVER)
 
 
-_steerings: WeakKeyDictionary[Model, Steering] = WeakKeyDictionary()
+def steering_of(model: Model) -> Steering | None:
+    """Return what steers a model, if anything does."""
+    overlay = model.overlay
+    assert overlay is None or isinstance(overlay, Steering)
+    return overlay
 
 
-def _checked(strength: float) -> float:
-    is_number = isinstance(strength, int | float) and not isinstance(strength, bool)
-    if not is_number or not math.isfinite(strength) or abs(strength) > MAX_STRENGTH:
-        raise RequestError(
-            f"the strength must be a number from {-MAX_STRENGTH:g} to {MAX_STRENGTH:g}, got "
-            f"{short(strength)}",
-            "strength",
-        )
-    return float(strength)
+def edits_of(model: Model) -> tuple[Edit, ...]:
+    """Return the edits that a model obeys."""
+    steering = steering_of(model)
+    return () if steering is None else steering.edits
+
+
+async def steer(model: Model, edits: Edits | Edit | dict[str, Any]) -> None:
+    """Let a model obey these edits, in place of those that it has, until `clear`.
+
+    Where only strengths and vectors differ from those that it has, they change at once, even in the
+    middle of an answer; other edits wait until it is written.
+    """
+    listed = [edits] if isinstance(edits, Edit | dict) else edits
+    parsed = [Edit.parse(each) for each in listed]
+    if not parsed:
+        await clear(model)
+        return
+    space = Workspace.of(model)
+    steering = steering_of(model)
+    if steering is not None and steering.fits(parsed):
+        steering.change(parsed)
+        return
+    wanted = Steering(space, model.changes, parsed)
+    async with model.idle():
+        with model.while_loaded():
+
+            async def put() -> None:
+                await model.put_over(wanted)
+
+            await model.session.device.survive(put)
+
+
+async def clear(model: Model) -> None:
+    """Take all edits back: the model is as it was loaded."""
+    async with model.idle():
+        with model.while_loaded():
+            await model.put_over(None)
+
+
+async def set_strength(model: Model, which: int | str, strength: float) -> None:
+    """Change the strength of one edit, by its number or its name, even during an answer."""
+    edits = list(edits_of(model))
+    found = [at for at, edit in enumerate(edits) if which in (at, edit.name)]
+    if not found or which == "":
+        raise RequestError(f"no edit is called {which!r:.50}", "name")
+    for at in found:
+        edits[at] = edits[at].with_strength(strength)
+    await steer(model, edits)
+
+
+@asynccontextmanager
+async def steered(model: Model, edits: Edits | Edit | dict[str, Any]) -> AsyncIterator[Model]:
+    """Let a model obey edits for a while, and then those that it had."""
+    before = edits_of(model)
+    await steer(model, edits)
+    try:
+        yield model
+    finally:
+        await steer(model, before)

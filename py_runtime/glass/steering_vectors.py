@@ -1,5 +1,6 @@
 """Steering vectors from two lists of prompts, and as safetensors files."""
 
+import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
@@ -11,11 +12,11 @@ from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
 from py_runtime.folder.plain_safetensors import read_safetensors, write_safetensors
-from py_runtime.glass.anatomy import Anatomy
+from py_runtime.glass.edits import Edit
 from py_runtime.glass.given import tokens_of
-from py_runtime.glass.steering import Steering
-from py_runtime.glass.steering_sites import block_of
-from py_runtime.glass.workspace import looking
+from py_runtime.glass.points import point_named
+from py_runtime.glass.steering import edits_of, steer
+from py_runtime.glass.workspace import Workspace, looking
 from py_runtime.graph.probes import run_probed
 from py_runtime.model import Model
 
@@ -25,6 +26,8 @@ POSITIONS = ("last", "mean")
 MAX_PROMPTS = 1000
 NAME, LAYER, STRENGTH = "name", "layer", "strength"
 MODEL, SHAPE = "model", "model_hash"
+MAX_NAME = 100  # characters
+STREAM = re.compile(r"blocks\.(\d+)\.hook_resid_post")
 FORMAT = {"format": "inpage-steering"}
 
 
@@ -76,7 +79,7 @@ async def _rows(
     cancel: CancelToken,
 ) -> NDArray[np.float64]:
     """Return the stream behind the layer for each prompt: [prompts, W]."""
-    stream = block_of(Anatomy.of(model.folder.program), layer).post
+    stream = point_named(Workspace.of(model).points, stream_hook(layer)).value
     found: list[np.ndarray] = []
     chunks: list[np.ndarray] = []
 
@@ -87,7 +90,7 @@ async def _rows(
         return chunks
 
     async with looking(model, cancel):
-        with Steering.of(model).suspended():
+        with model.plainly():
             for prompt in prompts:
                 await model.session.compute_each(prompt, cancel, run)
                 whole = np.concatenate(chunks).astype(np.float64)  # [S, W]
@@ -96,15 +99,43 @@ async def _rows(
     return np.stack(found)
 
 
+def stream_hook(layer: Any) -> str:
+    """Return the name of the hook behind a layer."""
+    if isinstance(layer, bool) or not isinstance(layer, int) or layer < 0:
+        raise RequestError("layer must be an integer from 0 on", "layer")
+    return f"blocks.{layer}.hook_resid_post"
+
+
+async def add_vector(
+    model: Model, name: str, layer: int, values: np.ndarray, strength: float = 1.0
+) -> None:
+    """Add a vector behind a layer to what steers the model, in place of one of that name."""
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+        raise RequestError(f"a vector needs a name of up to {MAX_NAME} characters", "name")
+    others = [edit for edit in edits_of(model) if edit.name != name]
+    own = Edit(stream_hook(layer), vector=values, strength=strength, name=name)
+    await steer(model, [*others, own])
+
+
+def vectors_of(model: Model) -> dict[str, tuple[int, Edit]]:
+    """Return the named vectors that steer the model, each with its layer."""
+    found = {}
+    for edit in edits_of(model):
+        match = STREAM.fullmatch(edit.hook)
+        if match is not None and edit.kind == "add" and edit.name:
+            found[edit.name] = int(match[1]), edit
+    return found
+
+
 def save_vector(model: Model, name: str) -> bytes:
     """Return a vector as a safetensors file, with its name, layer and strength, and the model's."""
-    vectors = Steering.of(model).vectors
+    vectors = vectors_of(model)
     if name not in vectors:
         raise RequestError(f"no vector is called {short(name)}", "name")
-    vector = vectors[name]
-    facts = {NAME: name, LAYER: str(vector.layer), STRENGTH: f"{vector.strength:g}"}
+    layer, edit = vectors[name]
+    facts = {NAME: name, LAYER: str(layer), STRENGTH: f"{edit.strength:g}"}
     return write_safetensors(
-        {"vector": vector.values},
+        {"vector": np.asarray(edit.vector, np.float32)},
         {**FORMAT, **facts, MODEL: model.manifest.name, SHAPE: _shape_hash(model)},
     )
 
@@ -126,12 +157,12 @@ async def load_vector(model: Model, data: bytes, file: str = "the file") -> str:
             "file",
         )
     name = facts.get(NAME) or "vector"
-    await Steering.of(model).add(name, layer, tensors.floats("vector"), strength)
+    await add_vector(model, name, layer, tensors.floats("vector"), strength)
     return name
 
 
 def _shape_hash(model: Model) -> str:
     """Return a hash of the model's layers and sizes, the same for all its quantisations."""
-    anatomy = Anatomy.of(model.folder.program)
+    anatomy = Workspace.of(model).anatomy
     sizes = (len(anatomy.blocks), anatomy.width, anatomy.vocabulary)
     return sha256(repr(sizes).encode()).hexdigest()

@@ -9,19 +9,22 @@ from weakref import WeakKeyDictionary
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
 from py_runtime.glass.anatomy import Anatomy
+from py_runtime.glass.points import points_of
 from py_runtime.glass.unembed import Unembed
 from py_runtime.graph import Graph
 from py_runtime.model import Model
+from py_runtime.program import Program
 
 MAX_GRAPHS = 4  # that are kept: the one used last is likely to be wanted again
 Holder = TypeVar("Holder")
 
 
 class Workspace:
-    """What has been made for looking into a model; ask `Workspace.of(model)` for it."""
+    """Anatomy and graphs for looking into a model; ask `Workspace.of(model)` for them."""
 
     def __init__(self, model: Model) -> None:
         self.anatomy = Anatomy.of(model.folder.program)
+        self.points = points_of(self.anatomy)
         self._model_graph: Graph | None = None  # which all others are derived from
         self._kept: dict[Hashable, tuple[Graph, object]] = {}
 
@@ -30,6 +33,11 @@ class Workspace:
         if model not in _spaces:
             _spaces[model] = cls(model)
         return _spaces[model]
+
+    def program(self, model: Model) -> Program:
+        """Return the model's program as it is before passes, with what steers it."""
+        overlay = model.overlay
+        return model.folder.program if overlay is None else overlay.program
 
     async def unembed(self, model: Model) -> Unembed:
         async def load() -> tuple[Graph, Unembed]:

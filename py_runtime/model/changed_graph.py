@@ -17,6 +17,7 @@ from py_runtime.folder.layout import ModelFolder
 from py_runtime.generation.session import Session
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
+from py_runtime.model.overlay import Overlay
 from py_runtime.passes import DEFAULT_PASSES, JOINING, Pass
 from py_runtime.program import Program
 from py_runtime.weights.constants import PlacesByName
@@ -44,8 +45,16 @@ class ChangedModel(Protocol):
     """The parts of a model that this needs."""
 
     folder: ModelFolder
-    graph: Graph
     session: Session
+    overlay: Overlay | None
+
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def own_graph(self) -> Graph: ...
+
+    def take_graph(self, graph: Graph) -> None: ...
 
     def idle(self) -> asyncio.Lock: ...
 
@@ -59,6 +68,8 @@ class ChangedGraph:
         self._model = model
         self._owners: list[Owner] = []
         self._plain: Graph | None = None  # the graph without additions, where there are some
+        self._derived: Graph | None = None  # and the one with them
+        self.plain_passes: tuple[Pass, ...] = ()  # of the graph without additions
         self._additions: Sequence[Addition] = ()
         self._is_stale = False  # the session was computed with other numbers
 
@@ -67,12 +78,17 @@ class ChangedGraph:
 
     @property
     def passes(self) -> tuple[Pass, ...]:
-        """Return the passes by which the graph in use was built."""
-        return passes_with(self._additions)
+        """Return the usual passes and those that additions need."""
+        return passes_with(DEFAULT_PASSES, self._additions)
+
+    @property
+    def source(self) -> "AddedConstants":
+        """Return the constants that graphs of this model may need beyond its own."""
+        return AddedConstants(self._additions)
 
     async def onto(self, plain: Graph) -> Graph:
         """Return the graph to run, for one that has just been loaded without additions."""
-        self._plain, self._additions = None, ()
+        self.leave()
         try:
             return await self._load(plain)
         except BaseException:
@@ -89,18 +105,21 @@ class ChangedGraph:
         model = self._model
         async with model.idle():
             with model.while_loaded():
-                former = model.graph
-                plain = self._plain or former
+                former = model.own_graph
+                # Others may have put a graph of theirs in the place of ours.
+                plain = self._plain if self._plain and former is self._derived else former
                 change()
                 try:
                     graph = await self._load(plain)
                 except BaseException:
                     undo()
                     raise
-                model.session.drop_loop()
-                model.session.forget()
+                model.take_graph(graph)
                 self._is_stale = False
-                model.graph = graph
+                if model.overlay is not None:
+                    steered = model.overlay.graph
+                    await model.overlay.load(graph)
+                    steered.unload()
                 if former is not plain:
                     former.unload()
 
@@ -111,7 +130,8 @@ class ChangedGraph:
         """
         self._is_stale = self._is_stale or is_lasting
         if self._plain is not None:
-            self._write(self._model.graph, self._additions)
+            for graph in dict.fromkeys((self._model.own_graph, self._model.graph)):
+                self._write(graph, self._additions)
 
     def settle(self) -> bool:
         """Forget what was computed with other numbers; return whether anything was."""
@@ -120,23 +140,24 @@ class ChangedGraph:
             self._model.session.forget()
         return was_stale
 
-    def unload(self, graph: Graph) -> None:
-        """Free the model's graph, and the one that lends it its weights."""
-        (self._plain or graph).unload()
-        self._plain, self._additions = None, ()
+    def leave(self) -> None:
+        """Forget the graphs, which are gone; what is to be added stays."""
+        self._plain = self._derived = None
+        self._additions = ()
 
     async def _load(self, plain: Graph) -> Graph:
         """Load the same program with what is added now."""
         found = [owner.addition() for owner in self._owners]
         additions = [each for each in found if each is not None]
         if not additions:
-            self._plain, self._additions = None, ()
+            self.leave()
+            self.plain_passes = ()
             return plain
-        constants = _Added(additions)
-        program, passes = self._model.folder.program, passes_with(additions)
+        program, passes = self._model.folder.program, passes_with(plain.passes, additions)
+        constants = AddedConstants(additions)
         graph = await Graph.load(plain.device, program, constants, passes=passes, base=plain)
-        self._write(graph, additions)
-        self._plain, self._additions = plain, additions
+        self._plain, self._derived, self._additions = plain, graph, additions
+        self.plain_passes = plain.passes
         return graph
 
     def _write(self, graph: Graph, additions: Sequence[Addition]) -> None:
@@ -148,14 +169,16 @@ class ChangedGraph:
                     graph.device.write_buffer(place.buffer, data, place.offset)
 
 
-def passes_with(additions: Sequence[Addition]) -> tuple[Pass, ...]:
-    """Return the usual passes and those of the additions, each in its place."""
+def passes_with(passes: Sequence[Pass], additions: Sequence[Addition]) -> tuple[Pass, ...]:
+    """Return a graph's passes and those of the additions, each in its place."""
     first = [run for each in additions for run in each.first]
     joining = [run for each in additions for run in each.joining]
-    return (*first, *DEFAULT_PASSES[:JOINING], *joining, *DEFAULT_PASSES[JOINING:])
+    last = DEFAULT_PASSES[JOINING - 1]
+    at = passes.index(last) + 1 if last in passes else len(passes)
+    return (*first, *passes[:at], *joining, *passes[at:])
 
 
-class _Added:
+class AddedConstants:
     """The constants that additions bring; the graph has all others already."""
 
     def __init__(self, additions: Sequence[Addition]) -> None:
@@ -165,10 +188,10 @@ class _Added:
         """Do nothing: what passes add is none of the program's."""
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        arrays = {name: each for added in self._additions for name, each in added.arrays.items()}
+        arrays: dict[str, Any] = {}
+        for addition in self._additions:
+            arrays |= {**addition.arrays, **addition.numbers()}
         for name, wanted in places.items():
-            if name not in arrays:
-                continue  # numbers, which are written whenever one changes
             await asyncio.sleep(0)  # a caller may cancel
             data = np.asarray(arrays[name], np.float32)
             for place in wanted:

@@ -44,10 +44,11 @@ from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.model.adapters import Adapters
 from py_runtime.model.changed_graph import ChangedGraph
-from py_runtime.model.chat_prompts import ChatPrompts
+from py_runtime.model.chat_prompts import ChatPrompt, ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.other_prompt import OtherPrompt, Twin
+from py_runtime.model.overlay import Overlay
 from py_runtime.model.requirements import check_requirements
 from py_runtime.model.stores import Store, open_store
 from py_runtime.program.decoder_form import check_context, decoder_sizes
@@ -72,9 +73,12 @@ class Model:
         self.store = store
         self.folder = folder
         self.manifest = folder.manifest
-        self.graph = graph
+        self.overlay: Overlay | None = None  # a graph in place of the model's own
+        self._graph = graph
+        self._is_plain = False  # it is set aside for a while
         self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
+        self.passes = graph.passes  # of each graph that is built
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
@@ -144,7 +148,60 @@ class Model:
         """Rebuild the graph, on another device if need be; its state is empty again."""
         self._release()
         self._device = device
-        self.graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
+        self._graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
+        if self.overlay is not None:
+            await until_cancelled(self.overlay.load(self._graph), cancel)
+
+    @property
+    def graph(self) -> Graph:
+        """Return the graph that computes: the model's own, or one that lies over it."""
+        is_own = self.overlay is None or self._is_plain
+        return self._graph if is_own or self.overlay is None else self.overlay.graph
+
+    @property
+    def own_graph(self) -> Graph:
+        """Return the graph that nothing lies over, with what changes it for good."""
+        return self._graph
+
+    async def put_over(self, overlay: Overlay | None) -> None:
+        """Compute with another graph from now on, or with the model's own; the caller holds idle().
+
+        What caches hold is kept as far as it is the same in both.
+        """
+        if overlay is not None:
+            await overlay.load(self._graph)
+        before, self.overlay = self.overlay, overlay
+        self.session.drop_loop()
+        for changed in filter(None, (before, overlay)):
+            self.session.cut_back(changed.first_edited)
+        if before is not None:
+            before.graph.unload()
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Set aside what lies over the model's own graph; the session begins anew."""
+        if self.overlay is None:
+            yield
+            return
+        self._set_plain(True)
+        try:
+            yield
+        finally:
+            self._set_plain(False)
+
+    def _set_plain(self, is_plain: bool) -> None:
+        self.session.forget()
+        self.session.drop_loop()
+        self._is_plain = is_plain
+
+    def take_graph(self, graph: Graph) -> None:
+        """Run another graph of the same program: one that stands on the present one, or that again.
+
+        The caller holds `idle()`.
+        """
+        self.session.drop_loop()
+        self.session.forget()
+        self._graph, self.passes = graph, graph.passes
 
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
@@ -152,7 +209,8 @@ class Model:
         self.kernels = await choose_kernels(device, notes, wanted)
         constants = self.store.constants(self.folder)
         program, target = self.folder.program, self.kernels.target
-        graph = await Graph.load(device, program, constants, meter, target)
+        passes = self.changes.plain_passes or self.passes
+        graph = await Graph.load(device, program, constants, meter, target, passes)
         return await self.changes.onto(graph)
 
     def _repr_html_(self) -> str:
@@ -197,6 +255,14 @@ class Model:
         async for piece in self.prompts.read(pieces, reader):
             yield piece
 
+    def chat_prompt(self, messages: Any, fields: Mapping[str, Any]) -> ChatPrompt:
+        """Return the prompt that a chat completion of these messages and fields begins with."""
+        rest = dict(fields)
+        asked = ChatRequest.take(rest)
+        options = self._with_tools(parse_options(rest, self.vocabulary), asked)
+        ids, dropped, _ = self._chat_prompt(messages, asked, options)
+        return ChatPrompt(ids, dropped, asked, options)
+
     def _chat_prompt(
         self, messages: Any, asked: ChatRequest, options: GenerationOptions
     ) -> tuple[list[int], int, Message | None]:
@@ -208,6 +274,11 @@ class Model:
                 "continue_final_message needs an answer of the assistant's as the last message",
                 "continue_final_message",
             )
+        if options.continue_token_ids and asked.forced:
+            raise RequestError(
+                "continue_token_ids and a call that tool_choice requires exclude each other",
+                "continue_token_ids",
+            )
         most = most_counted(self.context)
         prompt, dropped = fit_messages(
             parsed,
@@ -216,6 +287,7 @@ class Model:
                 asked=asked,
                 allow_special=options.allow_special,
                 continues=continues,
+                begun=options.continue_token_ids,
                 most=most,
             ),
             partial(self.tokenizer.encode, most=most),
@@ -327,6 +399,7 @@ class Model:
     ) -> AsyncIterator[Piece]:
         self._check_room(prompt)
         self._check_room(other or ())
+        options = options.seeded()
         room = self.context - max(len(prompt), len(other or ()))
         room = min(options.max_tokens or room, room)
         grammar = self._grammar(options.response_format)
@@ -349,6 +422,8 @@ class Model:
             with self.while_loaded():
                 if self.changes.settle() and self._twin is not None:
                     self._twin.session.forget()
+                if self.overlay is not None:
+                    self.session.cut_back(self.overlay.begin(len(prompt)))
                 pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
                 async for piece in pieces:
                     yield piece
@@ -357,7 +432,7 @@ class Model:
 
     def _own_twin(self) -> Twin:
         if self._twin is None:
-            self._twin = Twin(self, self.folder.program)
+            self._twin = Twin(self)
         return self._twin
 
     def _grammar(self, response_format: Any) -> Grammar | None:
@@ -457,4 +532,8 @@ class Model:
         if self._twin is not None:
             self._twin.unload()
         self.session.drop_loop()
-        self.changes.unload(self.graph)
+        self.changes.leave()
+        graph = self._graph
+        while graph.base is not None:  # an op of the user's own is in it, or adapters
+            graph = graph.base
+        graph.unload()

@@ -18,10 +18,12 @@ from py_runtime.program import Program, TensorValue
 class TwinnedModel(Protocol):
     """The parts of a model that a second session needs."""
 
-    graph: Graph
     changes: ChangedGraph
     max_chunk: int
     token_rows: TokenRows | None
+
+    @property
+    def graph(self) -> Graph: ...
 
     async def recover(self) -> None: ...
 
@@ -31,9 +33,8 @@ class TwinnedModel(Protocol):
 class Twin:
     """A second session over a model's weights; its states are its own."""
 
-    def __init__(self, model: TwinnedModel, program: Program) -> None:
+    def __init__(self, model: TwinnedModel) -> None:
         self._model = model
-        self._program = program
         self._of: Graph | None = None  # the model's graph that this one belongs to
         self.graph: Graph
         self.max_chunk, self.token_rows = model.max_chunk, model.token_rows
@@ -59,8 +60,9 @@ class Twin:
         own = self._model.graph
         if self._of is own:
             return
-        passes: tuple[Pass, ...] = (*self._model.changes.passes, rename_states)
-        self.graph = await Graph.load(own.device, self._program, passes=passes, base=own)
+        passes: tuple[Pass, ...] = (*own.passes, rename_states)
+        constants = self._model.changes.source
+        self.graph = await Graph.load(own.device, own.written, constants, passes=passes, base=own)
         self.session.drop_loop()
         self.session.forget()
         self._of = own

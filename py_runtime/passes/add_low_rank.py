@@ -121,15 +121,19 @@ class AddLowRank:
         biases = chain.add([given]) if bias == "bias" and not chain.is_null(given) else given
         ranks = round_up(sum(update.rank for _, update in parts), RANKS_AT_ONCE)
         down = Downs([update for _, update in parts], (ranks, chain.dims(x)[-1]))
-        number = len(self.arrays) // 2
+        owners = "+".join(
+            owner_of(constant.constant or "")
+            for weight in self._weights(chain, call)
+            if (constant := chain.constant(weight)) is not None
+        )
         each_token = chain.add_like(x, (*chain.dims(x)[:-1], rows))
         low_rank = chain.call(
             "inpage.low_rank.default",
             call.source,
             x=x,
-            down=self._constant(chain, f"adapters.{number}.down", down),
+            down=self._constant(chain, f"adapters.down {owners}", down),
             strengths=self._strengths(chain, parts, ranks),
-            up=self._constant(chain, f"adapters.{number}.up", Ups(parts, (rows, ranks))),
+            up=self._constant(chain, f"adapters.up {owners}", Ups(parts, (rows, ranks))),
             biases=biases,
             out=each_token,
         )

@@ -36,6 +36,13 @@ class CallAt(NamedTuple):
     call: OpCall
 
 
+def sources_of(gone: Iterable[CallAt]) -> str:
+    """Return where calls came from, a line each: what replaces them comes from there."""
+    in_order = sorted(gone, key=lambda made: made.at)
+    lines = [line for made in in_order for line in made.call.source.splitlines()]
+    return "\n".join(dict.fromkeys(lines))
+
+
 class Chain:
     """The calls of a program, which passes inspect and rewrite."""
 

@@ -71,8 +71,8 @@ def test_strengths_count_while_an_answer_is_written(user: User) -> None:
             return tokens;
         };
         const plain = await ask();
-        const steered = await ask(() => inpage.glass("steer", {strengths: {live: 50}}));
-        await inpage.glass("steer", {remove: ["live"]});
+        const steered = await ask(() => inpage.glass("strength", {which: "live", strength: 50}));
+        await inpage.glass("steering", {remove: ["live"]});
         return {plain, steered};
     }""")
     assert found["steered"][0] == found["plain"][0]

@@ -198,7 +198,9 @@ async function tell() {
   isTelling = true;
   while (wanted.size) {
     const strengths = Object.fromEntries(wanted);
-    await attempt(async () => { state = await inpage.glass("steer", { strengths }); });
+    await attempt(async () => {
+      for (const [which, strength] of Object.entries(strengths)) await inpage.glass("strength", { which, strength });
+    });
     for (const [name, strength] of Object.entries(strengths)) if (wanted.get(name) === strength) wanted.delete(name);
   }
   isTelling = false;
@@ -206,7 +208,7 @@ async function tell() {
 
 /** @param {Record<string, unknown>} fields */
 async function steer(fields) {
-  await attempt(async () => { state = await inpage.glass("steer", fields); });
+  await attempt(async () => { state = await inpage.glass("steering", fields); });
   draw();
 }
 
@@ -276,11 +278,11 @@ async function askTwice() {
     mine.plain = await answerTo(question, columns[0], signal);
     frame.progress(words, 0.5, () => asking?.abort());
     const isNew = !state?.off.includes(part);
-    state = await inpage.glass("steer", { off: [part] }, { signal });
+    state = await inpage.glass("steering", { off: [part] }, { signal });
     try {
       mine.changed = await answerTo(question, columns[1], signal);
     } finally {
-      if (isNew) state = await inpage.glass("steer", { on: [part] });
+      if (isNew) state = await inpage.glass("steering", { on: [part] });
     }
   });
   frame.progress();

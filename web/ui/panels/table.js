@@ -19,4 +19,24 @@ export const table = {
     look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
     load: () => import("./steering.js"),
   },
+  timeline: {
+    title: () => t`Timeline`,
+    look: () => t`Look for the widest blocks: there the time goes. What reads as fast as memory allows cannot get faster, only smaller.`,
+    load: () => import("./timeline.js"),
+  },
+  graph: {
+    title: () => t`Graph`,
+    look: () => t`Look at how few kernels remain of a layer: switch between before and after the passes.`,
+    load: () => import("./graph.js"),
+  },
+  memory: {
+    title: () => t`Memory`,
+    look: () => t`Look at what fills the device: weights and caches stay, intermediates take turns.`,
+    load: () => import("./memory.js"),
+  },
+  kernel_lab: {
+    title: () => t`Kernel lab`,
+    look: () => t`Change a kernel and see whether it still computes the same, and how much faster it is.`,
+    load: () => import("./kernel_lab.js"),
+  },
 };
