@@ -39,8 +39,10 @@ def part_edits(points: Mapping[str, HookPoint], part: str) -> list[Edit]:
     number, count = int(match[3]), _count(found[0])
     if number >= count:
         raise RequestError(f"layer {layer} has {count} of them, from 0 on", "parts")
-    chosen = {"heads" if kind == "head" else "neurons": (number,)}
-    return [Edit(found[0].name, "ablate", name=part, **chosen)]
+    hook, chosen = found[0].name, (number,)
+    if kind == "head":
+        return [Edit(hook, "ablate", heads=chosen, name=part)]
+    return [Edit(hook, "ablate", neurons=chosen, name=part)]
 
 
 def parts_of(points: Mapping[str, HookPoint], layer: int) -> dict[str, int]:

@@ -144,24 +144,6 @@ class Adapters:
                 found.setdefault(owner, []).append(update)
         return found
 
-    async def _rebuild(self, before: dict[str, Applied]) -> None:
-        """Put another graph in the place of the model's, or leave all as it was and raise."""
-        model, former = self._model, self._model.graph
-        plain = self._plain or former
-        try:
-            graph = await self._with_adapters(plain) if self._applied else plain
-        except BaseException:
-            self._applied = before
-            raise
-        if not self._applied:
-            self._plain = self._added = None
-        model.session.drop_loop()
-        model.session.forget()
-        self.is_changed = False
-        model.graph = graph
-        if former is not plain:
-            former.unload()
-
     async def _change(self, applied: dict[str, Applied]) -> None:
         before = self._applied
 

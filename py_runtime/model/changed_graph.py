@@ -25,7 +25,7 @@ from py_runtime.weights.constants import PlacesByName
 
 @dataclass(frozen=True)
 class Addition:
-    """What one owner adds to the graph."""
+    """An addition of one owner to the graph."""
 
     first: tuple[Pass, ...] = ()  # passes ahead of all others
     joining: tuple[Pass, ...] = ()  # and behind those that join linears

@@ -81,7 +81,7 @@ def test_strengths_count_while_an_answer_is_written(user: User) -> None:
 
 def test_a_part_is_turned_off_and_asked_again(user: User) -> None:
     panel = panel_of(user)
-    panel.get_by_label("Part").select_option("Head")
+    panel.get_by_label("Part").select_option("Attention head")
     panel.get_by_label("Number").fill("1")
     panel.get_by_label("Question").fill("Who are you?")
     panel.get_by_role("button", name="Ask with and without it").click()

@@ -75,7 +75,7 @@ function build() {
   const open = make("button", { type: "button", onclick: () => file.click() }, t`Load a vector…`);
   const ask = parts.ask = make("form", { className: "steer-form" },
     make("div", { className: "steer-row" },
-      labelled(t`Part`, parts.kind = make("select", {}, new Option(t`Layer`, "layer"), new Option(t`Attention`, "attention"), new Option(t`MLP`, "mlp"), new Option(t`Head`, "head"), new Option(t`Neuron`, "neuron"))),
+      labelled(t`Part`, parts.kind = make("select", {}, new Option(t`Layer`, "layer"), new Option(t`Attention`, "attention"), new Option(t`MLP`, "mlp"), new Option(t`Attention head`, "head"), new Option(t`Neuron`, "neuron"))),
       labelled(t`Layer`, parts.at = make("input", { type: "number", min: "0", value: "0", required: true })),
       parts.numberLabel = labelled(t`Number`, parts.number = make("input", { type: "number", min: "0", value: "0", required: true }))),
     labelled(t`Question`, parts.question = make("textarea", { rows: 2, required: true, dir: "auto", placeholder: t`What is the capital of France?` })),
