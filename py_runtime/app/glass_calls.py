@@ -13,6 +13,7 @@ import numpy as np
 from py_runtime.app.load_progress import Emit
 from py_runtime.app.message_views import MESSAGE_VIEWS
 from py_runtime.app.room_calls import ROOM_VIEWS
+from py_runtime.app.steering_calls import STEERING_VIEWS
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
@@ -202,4 +203,5 @@ VIEWS: dict[str, View] = {
     "patch": _patch,
     **MESSAGE_VIEWS,
     **ROOM_VIEWS,
+    **STEERING_VIEWS,
 }

@@ -11,6 +11,7 @@ from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
 from py_runtime.sampling import SamplingSettings
+from py_runtime.sampling.step import ChosenStep, choose_step
 
 MAX_STOPS = 16
 MAX_NAME = 100  # characters of a field's name that an error repeats
@@ -25,6 +26,7 @@ class GenerationOptions:
 
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     sampler: CustomSampler | None = None  # instead of the above
+    steps: tuple[ChosenStep, ...] = ()  # before the above
     max_tokens: int | None = None  # None: as many as the context holds
     stop: tuple[str, ...] = ()
     top_logprobs: int | None = None  # None: no logprobs at all
@@ -64,11 +66,11 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
     sampling.check(vocabulary)
     top_logprobs = _top_logprobs(wanted.pop("logprobs", False), wanted.pop("top_logprobs", None))
     sampler = wanted.pop("sampler", None)
-    if sampler is not None and not callable(sampler):
-        raise RequestError("sampler must be a function of (logits, tokens)", "sampler")
+    steps = () if sampler is None or callable(sampler) else _steps(sampler)
     options = GenerationOptions(
         sampling=sampling,
-        sampler=sampler,
+        sampler=sampler if callable(sampler) else None,
+        steps=steps,
         max_tokens=_max_tokens(wanted),
         stop=_stop(wanted.pop("stop", ())),
         top_logprobs=top_logprobs,
@@ -89,6 +91,24 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
     if wanted:
         raise unknown_field(next(iter(wanted)))
     return options
+
+
+def _steps(given: Any) -> tuple[ChosenStep, ...]:
+    """Read samplers that a request names: one, or several in their order."""
+    import py_runtime.sampling.steps  # noqa: F401  (registers those of the engine)
+
+    chosen = tuple(map(choose_step, given if isinstance(given, list) else [given]))
+    if sum(each.kind.contrasts for each in chosen) > 1:
+        raise RequestError("only one sampler can contrast two prompts", "sampler")
+    return chosen
+
+
+def negative_of(options: GenerationOptions) -> str | None:
+    """Return the prompt to contrast with, or None where no sampler contrasts any."""
+    for step in options.steps:
+        if step.kind.contrasts:
+            return str(step.values["negative"])
+    return None
 
 
 def unknown_field(name: str) -> RequestError:

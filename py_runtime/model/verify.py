@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
@@ -157,6 +158,8 @@ async def verify_idle(
     thorough: bool = False,
 ) -> VerifyReport:
     """Run the same for a caller that holds `model.idle()`."""
+    if model.changes.are_any:
+        raise RequestError("remove the adapters first: they change what is computed", "model")
     started = time.perf_counter()
     goldens = _chosen(await read_goldens(model.folder, model.store), thorough)
     checks = _Checks(model, goldens, progress, cancel or CancelToken())

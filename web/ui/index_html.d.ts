@@ -33,7 +33,12 @@ type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>
   & Record<"dock" | "dockExports" | "dockFault" | "dockLook" | "dockPanels" | "dockProgress" | "dockSize" | "dockTabs" | "dockTitle", HTMLElement>;
 
-export type Elements = OfReading & OfDock & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+type OfSteering = Record<"adapterChip", HTMLTemplateElement>
+  & Record<"adapters" | "samplerAbout" | "samplerFields", HTMLElement>
+  & Record<"samplerChosen", HTMLInputElement>
+  & Record<"sampler", HTMLSelectElement>;
+
+export type Elements = OfReading & OfDock & OfSteering & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
   hubAccess: HTMLDetailsElement;
   progress: HTMLProgressElement;

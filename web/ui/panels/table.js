@@ -24,6 +24,11 @@ export const table = {
     look: () => t`Point at a token to see which earlier ones a head reads. Some heads always look at the token before, some at the first one.`,
     load: () => import("./attention.js"),
   },
+  steering: {
+    title: () => t`Steering`,
+    look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
+    load: () => import("./steering.js"),
+  },
   timeline: {
     title: () => t`Timeline`,
     look: () => t`Look for the widest blocks: there the time goes. What reads as fast as memory allows cannot get faster, only smaller.`,
