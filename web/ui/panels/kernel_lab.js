@@ -27,6 +27,7 @@ let buttons;
 /** @type {Shader[]} */
 let shaders = [];
 let canEdit = false;
+let model = inpage.loaded; // whose kernels they are
 let own = ""; // the engine's WGSL of the kernel that is shown
 /** @type {any} */
 let trial;
@@ -38,6 +39,7 @@ export async function show(element, settings, given) {
   dock = given;
   await loadStyles();
   if (root !== element) build(root = element);
+  if (model !== inpage.loaded) [editor.value, trial, model] = ["", undefined, inpage.loaded];
   await list();
   const wanted = shaders.find(({ name, steps }) => name === settings.kernel || steps.includes(Number(settings.step ?? -1)));
   if (wanted) choice.value = wanted.name;
