@@ -399,6 +399,11 @@ export interface ChatRequest extends GenerationRequest {
   reasoning_format?: "auto" | "none" | null;
   /** Ours: the answer is the rest of the last message, which is the assistant's. */
   continue_final_message?: boolean | null;
+  /**
+   * Ours: the tokens of that last message, as an answer's `token_ids` have them. They take the place of its content in
+   * the prompt, so that it is continued exactly; needs `continue_final_message`.
+   */
+  continue_token_ids?: number[] | null;
 }
 
 /** One of the two prompts. */
@@ -521,6 +526,8 @@ export interface Usage {
     time_to_first_token_s: number | null;
     prefill_tokens_per_s: number | null;
     decode_tokens_per_s: number | null;
+    /** The settings that the answer was drawn with, and the seed, also where the request names none. */
+    sampling: Sampling;
     /** Messages that were left out, to make room. */
     dropped_messages?: number;
     // What a token after the first cost, on average.
@@ -531,6 +538,17 @@ export interface Usage {
     python_ms_per_token?: number | null;
     submitting_ms_per_token?: number;
   };
+}
+
+export interface Sampling {
+  temperature: number;
+  top_k: number;
+  top_p: number;
+  min_p: number;
+  repetition_penalty: number;
+  frequency_penalty: number;
+  presence_penalty: number;
+  seed: number;
 }
 
 export interface PythonOptions {

@@ -29,7 +29,12 @@ class Generation:
     dropped_messages: int = 0
 
     def usage(self, cached_tokens: int) -> Usage:
-        return Usage(len(self.prompt), cached_tokens, dropped_messages=self.dropped_messages)
+        return Usage(
+            len(self.prompt),
+            cached_tokens,
+            dropped_messages=self.dropped_messages,
+            sampling=self.options.sampling,
+        )
 
 
 class Clock:
@@ -143,6 +148,7 @@ class AnswerText:
 
     def __init__(self, tokenizer: Tokenizer, options: GenerationOptions) -> None:
         self._decoder = StreamDecoder(tokenizer, shown=options.shown_tokens)
+        self._decoder.push_all(options.continue_token_ids)  # whose text the caller has
         self._stops = StopStrings(options.stop)
         self._written: list[WrittenToken] = []  # whose text may still become a stop string
         self._length = 0  # of the text so far

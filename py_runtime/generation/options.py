@@ -1,7 +1,8 @@
 """The options of a request, checked field by field: a wrong one is named, none is ignored."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,14 @@ class GenerationOptions:
     context_overflow: str = "error"  # or "drop_oldest"
     allow_special: bool = False  # control tokens that messages spell are control tokens
     continue_final_message: bool = False  # the answer is the rest of the last message
+    continue_token_ids: tuple[int, ...] = ()  # of that message, in place of its content
     shown_tokens: frozenset[str] = frozenset()  # control tokens that are a part of the text
+
+    def seeded(self) -> "GenerationOptions":
+        """Return options with a seed: a random one where the request names none."""
+        if self.sampling.seed is not None:
+            return self
+        return replace(self, sampling=replace(self.sampling, seed=random.getrandbits(32)))
 
 
 SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))
@@ -69,7 +77,12 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
         context_overflow=_overflow(wanted.pop("context_overflow", "error")),
         allow_special=take_bool(wanted, "allow_special"),
         continue_final_message=take_bool(wanted, "continue_final_message"),
+        continue_token_ids=_token_ids(wanted.pop("continue_token_ids", ()), vocabulary),
     )
+    if options.continue_token_ids and not options.continue_final_message:
+        raise RequestError(
+            "continue_token_ids needs continue_final_message: true", "continue_token_ids"
+        )
     count = wanted.pop("n", 1)
     if count != 1 or isinstance(count, bool):
         raise RequestError("n must be 1: one answer at a time", "n")
@@ -89,6 +102,20 @@ def take_bool(wanted: dict[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be true or false, got {short(value)}", name)
     return value
+
+
+def _token_ids(given: Any, vocabulary: int) -> tuple[int, ...]:
+    if not isinstance(given, list | tuple):
+        raise RequestError(
+            f"continue_token_ids must be a list of tokens, got {short(given)}", "continue_token_ids"
+        )
+    for token in given:
+        if isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < vocabulary:
+            raise RequestError(
+                f"continue_token_ids holds {short(token)}, not a token from 0 to {vocabulary - 1}",
+                "continue_token_ids",
+            )
+    return tuple(given)
 
 
 def _max_tokens(wanted: dict[str, Any]) -> int | None:

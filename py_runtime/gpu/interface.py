@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from py_runtime.base.defaults import GPU
 from py_runtime.base.errors import GpuUnavailableError, GpuValidationError
 from py_runtime.gpu.objects import (
     TICKS_USAGE,
@@ -31,7 +32,6 @@ from py_runtime.gpu.objects import (
     padded_size,
 )
 
-GPU, CPU = KINDS = ("gpu", "cpu")  # of devices
 TIMESTAMPS = "timestamp-query"
 OPTIONAL_FEATURES = ("subgroups", "shader-f16", TIMESTAMPS)
 MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows

@@ -42,7 +42,7 @@ from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
-from py_runtime.model.chat_prompts import ChatPrompts
+from py_runtime.model.chat_prompts import ChatPrompt, ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.overlay import Overlay
@@ -241,6 +241,14 @@ class Model:
         async for piece in self.prompts.read(pieces, reader):
             yield piece
 
+    def chat_prompt(self, messages: Any, fields: Mapping[str, Any]) -> ChatPrompt:
+        """Return the prompt that a chat completion of these messages and fields begins with."""
+        rest = dict(fields)
+        asked = ChatRequest.take(rest)
+        options = self._with_tools(parse_options(rest, self.vocabulary), asked)
+        ids, dropped, _ = self._chat_prompt(messages, asked, options)
+        return ChatPrompt(ids, dropped, asked, options)
+
     def _chat_prompt(
         self, messages: Any, asked: ChatRequest, options: GenerationOptions
     ) -> tuple[list[int], int, Message | None]:
@@ -252,6 +260,11 @@ class Model:
                 "continue_final_message needs an answer of the assistant's as the last message",
                 "continue_final_message",
             )
+        if options.continue_token_ids and asked.forced:
+            raise RequestError(
+                "continue_token_ids and a call that tool_choice requires exclude each other",
+                "continue_token_ids",
+            )
         most = most_counted(self.context)
         prompt, dropped = fit_messages(
             parsed,
@@ -260,6 +273,7 @@ class Model:
                 asked=asked,
                 allow_special=options.allow_special,
                 continues=continues,
+                begun=options.continue_token_ids,
                 most=most,
             ),
             partial(self.tokenizer.encode, most=most),
@@ -353,6 +367,7 @@ class Model:
         dropped_messages: int = 0,
     ) -> AsyncIterator[Piece]:
         self._check_room(prompt)
+        options = options.seeded()
         room = self.context - len(prompt)
         room = min(options.max_tokens or room, room)
         grammar = self._grammar(options.response_format)

@@ -58,8 +58,8 @@ class OpRow:
     optional: frozenset[str]  # those that a call by names may leave out: they are null then
     op: "type[Op]"
     mutates: frozenset[str]  # arguments whose tensor is written in place
-    # Those of them that hold the sum of all tokens so far, and not a row for each position: they
-    # cannot be cut back to an earlier one.
+    # The written arguments that hold a sum over all tokens so far instead of a row for each
+    # position: they cannot be cut back to an earlier one.
     carries: frozenset[str]
     resizes: bool  # False: refused on a graph where its arguments can change
 

@@ -162,6 +162,11 @@ def test_a_worker_that_ends_between_launches_is_not_missed(doomed: CpuPage) -> N
     [
         ("destroyed", "was destroyed"),
         ("a thread without a stack", "a thread of the CPU's kernels has failed"),
+        pytest.param(  # which takes as long as the others' patience
+            "a thread inside a chunk",
+            "a thread has ended while it computed",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_a_device_that_is_gone_says_so(doomed: CpuPage, harm: str, words: str) -> None:

@@ -89,7 +89,7 @@ def test_a_dropped_file_answers_as_that_of_the_site(
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#modelName")).to_have_text("mine")
     assert answer(user) == said
-    python("from inpage_bridge import bridge; bridge.device().destroy()")
+    python("engine.device.destroy()")
     assert answer(user) == said, "the file is read again, from the user's disk"
     user.page.evaluate("inpage.load('big').then(() => null)")
     assert answer(user) == said, "in parts, from the site"

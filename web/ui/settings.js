@@ -36,7 +36,7 @@ export const chosen = () => fields.filter((field) => field.value && field.checkV
 
 /** Gives the settings as a request has them. @returns {Partial<GenerationRequest>} */
 export function requestOptions() {
-  const request = chosen().filter(([name]) => name !== "theme");
+  const request = chosen().filter(([name]) => name !== "theme" && name !== "certainty");
   /** @param {string} value */
   const read = (value) => (isNaN(Number(value)) ? value : Number(value));
   return Object.fromEntries(request.map(([name, value]) => [name, name === "stop" ? value.split("\n").filter(Boolean) : read(value)]));
