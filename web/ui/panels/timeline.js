@@ -58,7 +58,7 @@ function build(element, settings) {
     "fieldset", { class: "room-kinds" }, make("legend", { class: "sr" }, t`Group by`),
     ...[t`Op`, t`Layer`, t`Shader`].map((name, at) => make("label", {}, make("input", { type: "radio", name: "by", value: KINDS[at], checked: KINDS[at] === kind, onchange: () => choose(KINDS[at]) }), name)),
   );
-  const search = make("input", { type: "search", placeholder: t`Search ops, shaders, torch lines`, "aria-label": t`Search`, oninput: () => { sought = search.value.toLowerCase(); paint(); } });
+  const search = make("input", { type: "search", "aria-label": t`Search`, placeholder: t`Search ops, shaders, torch lines`, oninput: () => { sought = search.value.toLowerCase(); paint(); } });
   const zoom = make(
     "div", { class: "room-zoom" },
     ...[[t`Zoom in`, "+", 0.5], [t`Zoom out`, "−", 2], [t`Whole run`, "⤢", Infinity]].map(([name, sign, by_]) => (
@@ -381,7 +381,8 @@ function showGroups() {
     const before = theirs?.get(name)?.time ?? 0;
     const swatch = make("span", { class: "swatch", style: `background: ${colourOf(every.indexOf(name))}` });
     const bar = make("span", { class: "bar", style: `width: ${100 * time / total}%; background: ${colourOf(every.indexOf(name))}` });
-    const cells = [make("span", { class: "room-name", title: name }, swatch, said(name)), count, inTime(time), make("span", { class: "bar-cell" }, bar, inPercent(time / total)), inWords(bytes)];
+    const share = make("span", { class: "bar-cell" }, bar, inPercent(time / total));
+    const cells = [make("span", { class: "room-name", title: name }, swatch, said(name)), count, inTime(time), share, inWords(bytes)];
     const change = theirs ? [inTime(before), `${time < before ? "−" : "+"}${inTime(Math.abs(time - before))}`] : [];
     return { time: Math.max(time, before), cells: [...cells, ...change] };
   }).sort((a, b) => b.time - a.time);
