@@ -49,7 +49,7 @@ def test_the_timeline_shows_every_dispatch(user: User) -> None:
     expect(timeline.locator("rect.dispatch.other")).not_to_have_count(0)
     timeline.get_by_label("Search").fill("")
     timeline.get_by_role("button", name="Open the kernel").click()
-    kernel = user.page.locator("#panel-kernel_lab").get_by_label("Kernel", exact=True)
+    kernel = user.page.locator("#panel-kernel_lab").get_by_role("combobox", name="Kernel")
     expect(kernel).to_have_value(re.compile("linear/"))
     user.page.get_by_role("tab", name="Timeline").click()
     timeline.get_by_role("button", name="Show in the graph").click()
