@@ -145,8 +145,8 @@ function paint(mine, scores) {
   const look = partOf(view, "look");
   look.hidden = false;
   look.textContent = isOwn
-    ? t`The stronger the tint and the line below a token, the less the model expected it. Point at one to see what it expected.`
-    : t`The stronger the tint and the line below a token, the less likely it was. Point at one to see what else could stand there.`;
+    ? t`The stronger the tint and the line below a token, the less the model expected it. Point at one or tap it to see what it expected.`
+    : t`The stronger the tint and the line below a token, the less likely it was. Point at one or tap it to see what else could stand there.`;
   partOf(view, "legend").replaceChildren(...legend());
   partOf(view, "legend").ariaLabel = t`Probability of a token`;
   partOf(view, "facts").textContent = factsOf(message, scores);
