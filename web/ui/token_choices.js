@@ -35,6 +35,7 @@ const cutBy = (setting) => ({
 /** Shows what could stand at a token. @param {Shown} next */
 export function showChoices(next) {
   clearTimeout(timer);
+  if (narrow.matches && !next.isPinned && !next.anchor.matches(":focus")) return; // a sheet would cover what is pointed at
   const isPinned = next.isPinned || (shown?.isPinned && shown.anchor === next.anchor);
   if (shown?.isPinned && !next.isPinned && shown.anchor !== next.anchor && !next.anchor.matches(":focus")) return; // it is only passed by
   shown?.anchor.classList.remove("looked-at");
@@ -83,9 +84,9 @@ function rowOf(choice, token, onChoose) {
 function place(anchor) {
   box.toggleAttribute("data-sheet", narrow.matches);
   for (const side of ["left", "top"]) box.style.removeProperty(side);
-  if (narrow.matches) return;
   const { left, top, bottom } = anchor.getClientRects()[0] ?? anchor.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = box;
+  if (narrow.matches) return page.scroller.scrollBy(0, Math.max(0, bottom + 2 * GAP - (innerHeight - height)));
   const below = bottom + GAP + height < innerHeight || top < height + GAP;
   box.style.setProperty("left", `${Math.max(GAP, Math.min(left - 12, innerWidth - width - GAP))}px`);
   box.style.setProperty("top", `${Math.max(GAP, below ? Math.min(bottom + GAP, innerHeight - height - GAP) : top - GAP - height)}px`);
