@@ -14,7 +14,7 @@ import { requestOptions } from "./settings.js";
 import { styleSheet } from "./styles.js";
 import { sparkline } from "./surprise.js";
 import { hideChoices, hideSoon, showChoices, stepInto } from "./token_choices.js";
-import { addedBy, percent, probabilityOf, scoresOf, visible } from "./token_scores.js";
+import { addedBy, percent, probabilityOf, scoresOf, surpriseOf, visible } from "./token_scores.js";
 import { decimal, faultOf, line, t } from "./wording.js";
 
 const LEVELS = [0.9, 0.5, 0.2, 0.05]; // of probability: below the last, a token is tinted most
@@ -145,8 +145,8 @@ function paint(mine, scores) {
   const look = partOf(view, "look");
   look.hidden = false;
   look.textContent = isOwn
-    ? t`The stronger the tint and the line below a token, the less the model expected it. Point at one to see what it expected.`
-    : t`The stronger the tint and the line below a token, the less likely it was. Point at one to see what else could stand there.`;
+    ? t`The stronger the tint and the line below a token, the less the model expected it. Point at one or tap it to see what it expected.`
+    : t`The stronger the tint and the line below a token, the less likely it was. Point at one or tap it to see what else could stand there.`;
   partOf(view, "legend").replaceChildren(...legend());
   partOf(view, "legend").ariaLabel = t`Probability of a token`;
   partOf(view, "facts").textContent = factsOf(message, scores);
@@ -179,6 +179,7 @@ function factsOf({ role, made, content }, { tokens, about, context_tokens: conte
   return line(
     t`${tokens.length} token|${tokens.length} tokens`,
     content && t`perplexity ${decimal(Math.exp(-mean), 1)}`,
+    t`surprise up to ${decimal(tokens.reduce((most, token) => Math.max(most, surpriseOf(token)), 0), 1)} bits`,
     isOthers && t`scored by ${model}, which did not write it`,
     about && t`about: its tokens were not kept, so its text was cut into tokens again`,
     isChanged && t`about: what stands before it has changed since`,

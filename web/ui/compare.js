@@ -35,7 +35,8 @@ export function open(message) {
 /** @type {(message: ChatMessage, number: number) => string} */
 function nameOf({ content, made }, number) {
   const words = content.trim().replace(/\s+/g, " ").slice(0, MAX_NAME);
-  return line(`${number + 1}`, made?.model, `${words}…`);
+  const others = versions.some((each) => each.made?.model !== made?.model);
+  return line(`${number + 1}`, others && made?.model, `${words}…`);
 }
 
 compareLeft.onchange = compareRight.onchange = show;

@@ -50,10 +50,10 @@ function factsOf(message, stop) {
   const list = document.createElement("dl");
   const add = (/** @type {string} */ name, /** @type {string | false | undefined} */ value) => {
     if (!value) return;
-    list.append(
-      Object.assign(document.createElement("dt"), { textContent: name }),
-      Object.assign(document.createElement("dd"), { textContent: value, dir: "auto" }),
-    );
+    const [term, fact] = ["dt", "dd"].map((tag) => list.appendChild(document.createElement(tag)));
+    term.textContent = name;
+    fact.textContent = value;
+    fact.dir = "auto";
   };
   add(t`Why it stopped`, stop || "…");
   if (!made) {
