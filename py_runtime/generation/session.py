@@ -40,9 +40,11 @@ class TokenRows(Protocol):
 class SessionModel(Protocol):
     """The parts of a model that a session needs."""
 
-    graph: Graph
     max_chunk: int
     token_rows: TokenRows | None  # the graph's last input, where there are some
+
+    @property
+    def graph(self) -> Graph: ...
 
     def recover(self) -> Coroutine[Any, Any, None]:
         """Rebuild the graph on a new device."""

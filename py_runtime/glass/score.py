@@ -69,7 +69,7 @@ async def score(
     cuts = None if settings is None else _Cuts(model, settings, tokens, prompt)
     rows: list[np.ndarray] = []
     found: list[Score] = []
-    async with looking(model, cancel):
+    async with looking(model, cancel, prompt):
         space = Workspace.of(model)
         stream = space.anatomy.rows
 

@@ -38,6 +38,7 @@ class Steering:
         self._places = {edit.hook: Place.of(space.points, edit.hook) for edit in edits}
         self._slots: list[Slot] = []
         self._prompt: int | None = None  # where the last answer began
+        self._border: int | None = None  # between prompt and answer, for what runs now
         self._stale = FOREVER  # from here on, caches hold what older numbers gave
         self._written: list[tuple[np.ndarray, np.ndarray]] = []
         self._shape = self._shape_of(self.edits)
@@ -105,7 +106,7 @@ class Steering:
                 own_gain, own_bias = affine(edit, self._places[edit.hook])
                 gain, bias = own_gain * gain, own_gain * bias + own_bias
             self._written.append((gain, bias))
-            writes += slot.writes(self.graph, gain, bias, self._span(where, self._prompt))
+            writes += slot.writes(self.graph, gain, bias, self._span(where, self._border))
         self.graph.device.submit(None, None, writes)
 
     def _span(self, where: Positions, prompt: int | None) -> tuple[int, int]:
@@ -134,11 +135,11 @@ class Steering:
         self.reach(prompt)
         return right
 
-    def reach(self, prompt: int | None = None) -> None:
+    def reach(self, border: int | None = None) -> None:
         """Let edits of prompts and answers part there; None: where the last answer began."""
-        border = self._prompt if prompt is None else prompt
+        self._border = self._prompt if border is None else border
         writes = [
-            slot.reach(self.graph, self._span(where, border))
+            slot.reach(self.graph, self._span(where, self._border))
             for slot, (_, _, where) in zip(self._slots, self._shape, strict=True)
         ]
         self.graph.device.submit(None, None, writes)

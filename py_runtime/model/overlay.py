@@ -18,6 +18,12 @@ class Overlay(Protocol):
     def begin(self, prompt: int) -> int:
         """Begin an answer behind so many tokens; return how many positions held still count."""
 
+    def reach(self, border: int | None = None) -> None:
+        """Let what holds for prompts end there, and what holds for answers begin.
+
+        None: where the last answer began.
+        """
+
     @property
     def first_edited(self) -> int:
         """Return the first position at which caches may differ from the model's own."""

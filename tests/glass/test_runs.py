@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from export.command import main
-from tests.export.checkpoints import save_checkpoint
+from tests.glass.conftest import Exported
 from tests.glass.torch_model import activations, layers_of, replacing
 from tests.runners import CpuRunner, NativeRunner, Runner
 
@@ -28,23 +27,6 @@ def difference(got: np.ndarray, wanted: np.ndarray) -> float:
     """Return the RMS of the differences in units of the RMS of torch's numbers."""
     unit = np.sqrt(np.square(wanted, dtype=np.float64).mean()) or 1.0
     return float(np.sqrt(np.square(got.astype(np.float64) - wanted).mean()) / unit)
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return a function that exports a family in floats: (torch's model, its folder)."""
-    made: dict[str, Any] = {}
-
-    def export(family: str) -> Any:
-        if family not in made:
-            folder = tmp_path_factory.mktemp("models")
-            model = save_checkpoint(folder / "checkpoint", family)
-            out = folder / "exported"
-            assert main([str(folder / "checkpoint"), "-o", str(out), "--quant", "none"]) == 0
-            made[family] = model, out
-        return made[family]
-
-    return export
 
 
 def check_cache(runner: Runner, model: Any, where: str) -> None:
@@ -92,22 +74,22 @@ def check_sums(cache: dict[str, np.ndarray], layers: int) -> None:
             assert not is_whole or difference(scores, pattern) < CLOSE
 
 
-def test_activations_are_torchs(exported: Any, native: NativeRunner) -> None:
+def test_activations_are_torchs(exported: Exported, native: NativeRunner) -> None:
     model, where = exported("smollm2")
-    check_cache(native, model, str(where))
+    check_cache(native, model, where)
 
 
 @pytest.mark.parametrize("family", QUICK)
-def test_on_the_cpu(exported: Any, cpu: CpuRunner, family: str) -> None:
+def test_on_the_cpu(exported: Exported, cpu: CpuRunner, family: str) -> None:
     model, where = exported(family)
-    check_cache(cpu, model, str(where))
+    check_cache(cpu, model, where)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("family", OTHERS)
-def test_of_other_families(exported: Any, cpu: CpuRunner, family: str) -> None:
+def test_of_other_families(exported: Exported, cpu: CpuRunner, family: str) -> None:
     model, where = exported(family)
-    check_cache(cpu, model, str(where))
+    check_cache(cpu, model, where)
 
 
 def check_changes(runner: Runner, model: Any, where: str) -> None:
@@ -164,11 +146,11 @@ def check_changes(runner: Runner, model: Any, where: str) -> None:
     mixed.remove()
 
 
-def test_functions_change_what_follows(exported: Any, native: NativeRunner) -> None:
+def test_functions_change_what_follows(exported: Exported, native: NativeRunner) -> None:
     model, where = exported("smollm2")
-    check_changes(native, model, str(where))
+    check_changes(native, model, where)
 
 
-def test_functions_on_the_cpu(exported: Any, cpu: CpuRunner) -> None:
+def test_functions_on_the_cpu(exported: Exported, cpu: CpuRunner) -> None:
     model, where = exported("smollm2")
-    check_changes(cpu, model, str(where))
+    check_changes(cpu, model, where)

@@ -17,7 +17,12 @@ pytestmark = pytest.mark.torch
 
 CASES = "tests.glass.score_cases"
 TOKENS = np.random.default_rng(0).integers(3, 300, 140).tolist()
-SETTINGS = {"temperature": 0.7, "top_k": 40, "top_p": 0.4, "repetition_penalty": 1.3}
+SETTINGS: dict[str, Any] = {
+    "temperature": 0.7,
+    "top_k": 40,
+    "top_p": 0.4,
+    "repetition_penalty": 1.3,
+}
 PROMPT = 20
 
 
