@@ -89,6 +89,8 @@ class Steering:
     def change(self, edits: Sequence[Edit]) -> None:
         """Go on with other edits of the same shape: at once, in the middle of an answer, too."""
         self.edits = tuple(edits)
+        if not self.graph.is_loaded:  # its device was lost; what takes its place gets the numbers
+            return
         before = self._written
         self._write()
         for (_, _, where), old, new in zip(self._shape, before, self._written, strict=True):

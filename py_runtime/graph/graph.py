@@ -394,10 +394,6 @@ class Graph:
             raise GraphError(f"value {value_id} of graph '{self.program.name}' is not a tensor")
         return self._builder.tensors[value_id].dims
 
-    def has_buffer(self, value_id: int) -> bool:
-        """Return whether any op touches the tensor: else it has no memory."""
-        return value_id in self._placed.buffers
-
     def buffer(self, value_id: int) -> Buffer:
         """Return the tensor's buffer, which stays the same for the graph's whole life."""
         self.live_dims(value_id)

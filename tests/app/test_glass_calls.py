@@ -20,7 +20,8 @@ def test_a_text_is_scored_and_told_how_far(api: ApiPage) -> None:
     scored, steps = api.run(
         """const steps = [];
         const given_fields = { text: given, k: 3, settings: { temperature: 0 } };
-        const scored = await inpage.glass("score", given_fields, { onProgress: (step) => steps.push(step) });
+        const onProgress = (step) => steps.push(step);
+        const scored = await inpage.glass("score", given_fields, { onProgress });
         return [scored, steps]""",
         TEXT,
     )

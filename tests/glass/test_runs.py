@@ -33,6 +33,7 @@ def check_cache(runner: Runner, model: Any, where: str) -> None:
     wanted = activations(model, TOKENS)
     found = runner.run(CASES, "cached", where=where, tokens=TOKENS)
     cache = found["cache"]
+    assert found["is_plain"]
     assert found["is_left"], "the session holds what it held"
     assert found["is_same"], "and answers are what they were"
     assert sorted(cache) == sorted(found["names"])
