@@ -39,7 +39,7 @@ async def cached(
             "names": list(hooks(model)),
             "taken": np.array(taken),
             "is_left": is_left,
-            # A model that nobody looks into or steers is computed as it was before there were views.
+            # A model that nobody looks into is computed as it was before there were views.
             "is_plain": model.graph is own and own.program == plain,
             "is_same": second == await answer(model, first),
         }
