@@ -1,14 +1,18 @@
 """Activations of every hook are torch's, and functions change what follows as in torch."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from export.reference import hidden_states, reference_decoder
+from export.sources import HuggingFaceSource, Quantisation
 from tests.glass.conftest import Exported
 from tests.glass.torch_model import activations, layers_of, replacing
-from tests.runners import CpuRunner, NativeRunner, Runner
+from tests.runners import CpuRunner, NativeRunner, PlacedToy, Runner
+from tests.toy_model import CONTEXT, NAME
 
 pytestmark = pytest.mark.torch
 
@@ -84,6 +88,22 @@ def test_activations_are_torchs(exported: Exported, native: NativeRunner) -> Non
 def test_on_the_cpu(exported: Exported, cpu: CpuRunner, family: str) -> None:
     model, where = exported(family)
     check_cache(cpu, model, where)
+
+
+def test_quantised_natively_and_in_the_page(toy: PlacedToy, toy_model: Path) -> None:
+    source = HuggingFaceSource.open(toy_model.parent / ".checkpoint" / NAME, Quantisation("q4gsw"))
+    decoder = reference_decoder(source, source.decoder_config(CONTEXT))
+    names = ["blocks.*.hook_resid_post", "blocks.0.attn.hook_pattern", "blocks.1.mlp.hook_pre"]
+    found = toy.runner.run(CASES, "cached", where=toy.where, tokens=TOKENS, names=names)
+    assert found["is_left"]
+    assert found["is_same"]
+    assert found["is_plain"]
+    for end in (0, 20, len(TOKENS) - 1):
+        wanted = hidden_states(decoder, TOKENS[: end + 1])
+        for layer in range(2):
+            got = found["cache"][f"blocks.{layer}.hook_resid_post"][0, end]
+            assert difference(got, wanted[f"layers.{layer}"]) < 1e-3
+    np.testing.assert_allclose(found["cache"]["blocks.0.attn.hook_pattern"].sum(-1), 1, rtol=1e-5)
 
 
 @pytest.mark.thorough
