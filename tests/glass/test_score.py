@@ -39,6 +39,10 @@ def check(runner: Runner, where: str, logits: np.ndarray) -> None:
     found = runner.run(CASES, "scores", where=where, **given)
     assert found["is_left"], "the session holds what it held"
     assert found["is_same"], "and answers are what they were"
+    assert found["computed"] == 5, "the answer's tokens, and the one before them"
+    for late, whole in zip(found["late"], found["of_answer"], strict=True):
+        assert late["token"] == whole["token"]
+        assert late["entropy"] == pytest.approx(whole["entropy"], abs=1e-3)
     first, *scored, following = found["scores"]
     assert (first["token"], first["logprob"]) == (TOKENS[0], None)
     assert following["token"] is None

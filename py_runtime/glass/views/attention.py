@@ -1,4 +1,4 @@
-"""Where heads look, and what kind of head each is, by measurement."""
+"""Patterns of heads, and measurements that tell what kind of head each is."""
 
 from typing import Any
 
