@@ -32,7 +32,8 @@ async def copy_known(
     """
     lent = {id(place.buffer) for places in known.values() for place in places}
     sizes = {name: value.gpu_bytes for _, value, name in program.constants()}
-    steps, rows, left = [], [], {}
+    steps, rows = [], []
+    left: dict[str, list[Place]] = {}
     for name, places in wanted.items():
         own = [place for place in places if id(place.buffer) not in lent]
         if not known.get(name):

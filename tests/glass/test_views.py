@@ -128,7 +128,7 @@ def test_neurons(model: Any, wanted: dict[str, np.ndarray], found: Any) -> None:
         tokens = np.argsort(-sign * logits, kind="stable")[:3].tolist()
         assert [promoted["token"] for promoted in each["promotes"]] == tokens
         got = [promoted["logit"] for promoted in each["promotes"]]
-        np.testing.assert_allclose(got, logits[tokens], rtol=1e-3)
+        np.testing.assert_allclose(got, sign * logits[tokens], rtol=1e-3)
 
 
 def test_patching(model: Any, wanted: dict[str, np.ndarray], found: Any) -> None:
