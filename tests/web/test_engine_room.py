@@ -133,7 +133,7 @@ def test_it_is_read_by_everybody(user: User) -> None:
         opened = panel(user, name, heading)
         expect(opened.locator(":scope > *").first).to_be_attached()
         for scheme in ("light", "dark"):
-            user.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            user.page.emulate_media(color_scheme=scheme)
             assert user.faults_of_access() == [], (name, scheme)
     user.page.set_viewport_size({"width": 390, "height": 800})
     sideways = "() => document.scrollingElement.scrollWidth > innerWidth"
