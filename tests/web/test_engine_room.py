@@ -117,6 +117,7 @@ def test_the_memory_adds_up(user: User) -> None:
 def test_on_the_processor_kernels_are_only_read(user: User) -> None:
     lab = panel(user, "kernel_lab", "Kernel lab")
     expect(lab).to_contain_text("On the processor, kernels are C")
+    expect(lab).not_to_contain_text("undefined")
     editor = lab.get_by_label("WGSL of the kernel")
     expect(editor).to_have_value(re.compile("@compute"))
     expect(editor).not_to_be_editable()
