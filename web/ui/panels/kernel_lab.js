@@ -68,7 +68,7 @@ function build(element) {
     result: make("div", { class: "room-details", "aria-live": "polite" }),
   };
   const frame = make("div", { class: "lab-editor" }, parts.lines, editor);
-  element.replaceChildren(parts.fault, parts.note, parts.form, parts.facts, frame, parts.tools, parts.result);
+  element.replaceChildren(parts.fault, parts.said, parts.form, parts.facts, frame, parts.tools, parts.result);
 }
 
 async function list() {

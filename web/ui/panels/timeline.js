@@ -382,12 +382,12 @@ function showGroups() {
     const swatch = make("span", { class: "swatch", style: `background: ${colourOf(every.indexOf(name))}` });
     const bar = make("span", { class: "bar", style: `width: ${100 * time / total}%; background: ${colourOf(every.indexOf(name))}` });
     const share = make("span", { class: "bar-cell" }, bar, inPercent(time / total));
-    const cells = [make("span", { class: "room-name", title: name }, swatch, said(name)), count, inTime(time), share, inWords(bytes)];
-    const change = theirs ? [inTime(before), `${time < before ? "−" : "+"}${inTime(Math.abs(time - before))}`] : [];
-    return { time: Math.max(time, before), cells: [...cells, ...change] };
+    const cells = [make("span", { class: "room-name", title: name }, swatch, said(name)), count, inTime(time), share];
+    const more = theirs ? [inTime(before), `${time < before ? "−" : "+"}${inTime(Math.abs(time - before))}`] : [inWords(bytes)];
+    return { time: Math.max(time, before), cells: [...cells, ...more] };
   }).sort((a, b) => b.time - a.time);
-  const head = [{ op: t`Op`, section: t`Layer`, shader: t`Shader` }[kind] ?? "", t`Dispatches`, t`Time`, t`Share`, t`Reads`, ...(theirs ? [t`Other run`, t`Difference`] : [])];
-  parts.groups.replaceChildren(make("div", { class: "room-scroll", tabindex: 0, role: "region", "aria-label": t`Where the time goes` }, tableOf(t`Where the time goes`, head, rows.map(({ cells }) => cells), [1, 2, 4, 5, 6])));
+  const head = [{ op: t`Op`, section: t`Layer`, shader: t`Shader` }[kind] ?? "", t`Dispatches`, t`Time`, t`Share`, ...(theirs ? [t`Other run`, t`Difference`] : [t`Reads`])];
+  parts.groups.replaceChildren(make("div", { class: "room-scroll", tabindex: 0, role: "region", "aria-label": t`Where the time goes` }, tableOf(t`Where the time goes`, head, rows.map(({ cells }) => cells), [1, 2, 4, 5])));
 }
 
 export const picture = () => drawing;
