@@ -67,6 +67,9 @@ class Graph:
         self._step_masks: dict[tuple[int, ...], np.ndarray] = {}
         self.lock = asyncio.Lock()
 
+    def __repr__(self) -> str:
+        return f"Graph({self.program.name!r}, {len(self.program.ops)} ops)"
+
     def _repr_html_(self) -> str:
         counts = Counter(call.name for call in self.program.ops)
         facts = [

@@ -147,6 +147,9 @@ class Model:
         constants = self.store.constants(self.folder)
         return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
 
+    def __repr__(self) -> str:
+        return f"Model({self.manifest.name!r}, context={self.context}, {self.graph!r})"
+
     def _repr_html_(self) -> str:
         facts = [
             f"{self.manifest.parameters / 1e6:,.0f} M parameters"

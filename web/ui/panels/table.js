@@ -2,6 +2,9 @@
 
 /** @import { Panel } from "../dock.js" */
 
+import { lazy } from "../lazy.js";
+import { t } from "../wording.js";
+
 /**
  * A panel before its script is here.
  * @typedef {object} PanelEntry
@@ -11,4 +14,10 @@
  */
 
 /** @type {Record<string, PanelEntry>} */
-export const table = {};
+export const table = {
+  notebook: {
+    title: () => t`Notebook`,
+    look: () => t`Python beside the live model: look at model, graph, engine and chat, or try an experiment.`,
+    load: lazy(() => import("./notebook.js")),
+  },
+};
