@@ -38,6 +38,15 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+# The frame in which code of answers runs, apart from everything (web/ui/notebook/run_block.js).
+RUNNER = "runner.html"
+RUNNER_HEADERS = {
+    "Content-Security-Policy": (
+        "sandbox allow-scripts; default-src 'none'; "
+        "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
+        "frame-ancestors 'self'"
+    )
+}
 POLICY, OWN_ORIGIN = "Content-Security-Policy", "connect-src 'self'"
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
@@ -173,7 +182,8 @@ class Site:
 
     def headers_of(self, url: str) -> dict[str, str]:
         """Return the headers that every answer at a URL carries, errors too."""
-        return self.headers | (models.HEADERS if is_of_models(url) else {})
+        own = models.HEADERS if is_of_models(url) else RUNNER_HEADERS if url == RUNNER else {}
+        return self.headers | own
 
     def urls(self) -> Iterator[str]:
         """Every URL there is."""

@@ -11,5 +11,5 @@ async for piece in model.complete(text, **asked, ignore_eos=True):
     for drawn in piece.logprobs:
         best = drawn.top
 
-shares = {repr(model.tokenizer.decode([each.token])): float(np.exp(each.logprob)) for each in best}
+shares = {repr(model.tokenizer.decode([id])): float(np.exp(logprob)) for id, logprob in best}
 plot.bars(shares, title=f"After “{text}”")

@@ -8,7 +8,9 @@
 import time
 
 times, began = [], time.perf_counter()
-async for piece in model.complete("Once upon a time", max_tokens=40, temperature=0, ignore_eos=True):
+async for piece in model.complete(
+    "Once upon a time", max_tokens=40, temperature=0, ignore_eos=True
+):
     now = time.perf_counter()
     times += [(now - began) * 1000 / max(len(piece.token_ids), 1)] * len(piece.token_ids)
     began = now

@@ -9,9 +9,12 @@ import { addMessage, shown } from "./chats.js";
 import { setEditor, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
+import { lazy } from "./lazy.js";
 import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
-import { copyText, notify } from "./notices.js";
+import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
+
+const loadRunner = lazy(() => import("./notebook/run_block.js"));
 
 /**
  * Asks for another version of an answer, or the first one to a question; a version without a word is not kept.
@@ -71,6 +74,7 @@ const actions = {
   copy: ({ content }) => copyText(content),
   copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
+  runCode: async (message, button) => (await arrived(loadRunner()))?.runBlock(button),
   again: (message) => again(message),
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
   goOn: (message) => answerHere(message),
@@ -97,7 +101,7 @@ export function act(button) {
  */
 export function plainTextOf(text) {
   const copy = /** @type {Element} */ (text.cloneNode(true));
-  for (const part of copy.querySelectorAll(".reasoning, button")) part.remove();
+  for (const part of copy.querySelectorAll(".reasoning, .block-run, button")) part.remove();
   for (const formula of copy.querySelectorAll("[data-drawn]")) formula.textContent = formula.querySelector("annotation")?.textContent ?? "";
   const box = Object.assign(document.createElement("div"), { className: "sr" });
   box.append(copy);
