@@ -22,7 +22,7 @@ OWN = {
     "_repr_jpeg_": "image/jpeg",
 }
 MAX_BYTES = 8 << 20  # of one picture or page
-EDGE = 4  # rows and columns of an array that are shown on each side
+EDGE = 3  # rows and columns of an array that are shown on each side
 MAX_ROWS = 100
 
 

@@ -101,7 +101,7 @@ def test_code_asks_and_sleeps(notebook: Notebook) -> None:
 def test_values_are_shown_as_what_they_are(notebook: Notebook) -> None:
     output = notebook.output_of("np.arange(400, dtype=np.float32).reshape(20, 20)")
     expect(output).to_contain_text("float32 · 20 × 20 · 0 … 399")
-    assert output.get_by_role("row").count() == 9
+    assert output.get_by_role("row").count() == 7
     output = notebook.output_of("[{'layer': 0, 'norm': 1.5}, {'layer': 1, 'norm': 2.5}]")
     expect(output.get_by_role("columnheader", name="norm")).to_be_visible()
     expect(notebook.output_of("plot.lines([1, 3, 2], title='Zigzag')")).to_contain_text("Zigzag")

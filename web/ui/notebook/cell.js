@@ -32,7 +32,10 @@ export class Cell {
   /** @type {AbortController | undefined} */
   #running;
 
-  /** @type {(book: Book, record: CellRecord) => void} */
+  /**
+   * @param {Book} book
+   * @param {CellRecord} record
+   */
   constructor(book, { kind, text, outputs, count }) {
     this.book = book;
     this.kind = kind;

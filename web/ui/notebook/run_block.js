@@ -107,7 +107,10 @@ export async function runBlock(pressed) {
         limit = setTimeout(() => { halt(); }, patience.code);
       }
       if (told) hear(JSON.parse(told));
-      if (failed) outputs.add({ kind: "error", text: failed, hint: "" });
+      if (failed) {
+        halt();
+        outputs.add({ kind: "error", text: failed, hint: "" });
+      }
       if (done) outputs.add({ kind: "error", ...JSON.parse(done) });
       if (done !== undefined || failed) over.resolve("");
     };

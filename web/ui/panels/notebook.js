@@ -24,6 +24,8 @@ const loadStyles = lazy(styleSheet("ui/notebook/notebook.css"));
 class Book {
   /** @type {Cell[]} */
   cells = [];
+  /** @type {string | undefined} */
+  text; // as it was read or kept last
   #timer = 0;
   isStopped = false;
 
@@ -179,9 +181,11 @@ function build(element) {
   bar.className = "notebook-bar";
   bar.setAttribute("role", "toolbar");
   bar.ariaLabel = t`Notebook`;
+  const stop = tool(t`Stop`, () => bookOf().stop());
+  stop.className = "stop";
   bar.append(
     tool(t`Run all`, () => bookOf().runAll()),
-    tool(t`Stop`, () => bookOf().stop()),
+    stop,
     tool(t`Experiments`, () => { isGalleryOpen = !isGalleryOpen; showGallery(); }),
     tool(t`Import`, () => file.click()),
     tool(".ipynb", () => giveFile(fileName(shown, "ipynb"), toIpynb(bookOf().records), "application/x-ipynb+json"), t`Export as .ipynb`),
