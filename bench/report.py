@@ -13,8 +13,8 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 
 NOTHING = "–"
 UNFINISHED = "did not finish"
+ANSWER = 64  # tokens of an answer that somebody waits for
 MAX_OPS = 5  # that the remarks name
-MARK = "bench"  # of the table in docs/speed.md
 
 
 # Figures -----------------------------------------------------------------------------------------
@@ -61,6 +61,19 @@ def figure_rows(results: Json) -> list[Row]:
     def start(figure: str, kind: str) -> Callable[[Json], str]:
         return lambda engine: median_and_spread(engine[figure][kind])
 
+    def answered(kind: str) -> Callable[[Json], str]:
+        """Add up medians: of the start, of a prompt, of an answer's tokens."""
+
+        def say(engine: Json) -> str:
+            short = engine["runs"].get("128", {})
+            parts = (engine["start_up_s"][kind], short.get("first_token_s"), short.get("decode"))
+            if not all(parts):
+                return NOTHING
+            begun, read, speed = map(statistics.median, parts)
+            return round_figure(begun + read + ANSWER / speed)
+
+        return say
+
     def fetched(kind: str) -> Callable[[Json], str]:
         return lambda engine: megabytes(engine["fetched_bytes"].get(kind))
 
@@ -83,6 +96,8 @@ def figure_rows(results: Json) -> list[Row]:
         ("start, warm, s", start("start_up_s", "warm")),
         ("of it the model, cold, s", start("load_s", "cold")),
         ("of it the model, warm, s", start("load_s", "warm")),
+        (f"opened → 128 tokens read, {ANSWER} written, cold, s", answered("cold")),
+        (f"opened → 128 tokens read, {ANSWER} written, warm, s", answered("warm")),
         ("fetched, cold", fetched("cold")),
         ("fetched, warm", fetched("warm")),
         ("memory of the page", memory("renderer_bytes")),
@@ -108,8 +123,11 @@ def cells_of(results: Json) -> list[list[str]]:
 
 
 def ratios_of(results: Json) -> dict[str, dict[str, float]]:
-    """Ours over theirs, by figure and peer: medians of tokens per second of the same run."""
-    ours = next((e for e in results["engines"] if e["key"] == OURS), None)
+    """Ours over theirs, by figure and peer: medians of tokens per second of the same run.
+
+    Where several engines are ours, the first one counts.
+    """
+    ours = next((e for e in results["engines"] if e["key"].startswith(OURS)), None)
     ratios: dict[str, dict[str, float]] = {}
     for engine in results["engines"]:
         if ours is None or engine is ours:
@@ -222,7 +240,7 @@ def in_pipes(table: list[list[str]]) -> list[str]:
 # Files -------------------------------------------------------------------------------------------
 
 
-def put_between_marks(document: Path, markdown: str, mark: str = MARK) -> None:
+def put_between_marks(document: Path, markdown: str, mark: str) -> None:
     """Replace what stands between the lines with this mark."""
     text = document.read_text(encoding="utf-8")
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"

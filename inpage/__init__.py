@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from py_runtime.generation.pieces import Piece
     from py_runtime.gpu import Device
     from py_runtime.model import Model
+    from py_runtime.sampling.step import register_sampler
 
 __all__ = [
     "CancelToken",
@@ -31,8 +32,10 @@ __all__ = [
     "ModelEntry",
     "Piece",
     "__version__",
+    "glass",
     "load",
     "models",
+    "register_sampler",
 ]
 
 # Imported when they are asked for: the page's server stands on this package, too, and needs no GPU.
@@ -42,10 +45,13 @@ PLACES = {
     "Model": "py_runtime.model",
     "ModelEntry": "inpage.listing",
     "Piece": "py_runtime.generation.pieces",
+    "register_sampler": "py_runtime.sampling.step",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "glass":
+        return import_module("inpage.glass")
     if name not in PLACES:
         raise AttributeError(f"module 'inpage' has no attribute {name!r}")
     return getattr(import_module(PLACES[name]), name)

@@ -137,6 +137,8 @@ export interface Calls {
   hub_files: { where: string, hub: HubPermission | null };
   keep_files: { files: File[] };
   unload: { name?: string };
+  adapters: { model?: string, where?: string | File[], name?: string, strength?: number, is_removed?: boolean };
+  samplers: {};
   stored: {};
   delete_stored: { name_or_url: string };
   chat: { request: object };
@@ -144,6 +146,8 @@ export interface Calls {
   embed: { request: object };
   count_tokens: { messages: Message[] };
   verify: { thorough: boolean };
+  /** `fields`: those of the view; `model`: the name of a loaded one, where it is not to be the last. */
+  glass: { view: string, fields: object, model?: string };
   /** `is_told`: what the code prints comes as events; `as_text`: its value comes as text for people. */
   python: { code: string, is_told?: boolean, as_text?: boolean };
   /** Of py_runtime/app/notebook_calls.py; a cell tells CellEvents. */

@@ -13,18 +13,18 @@ class HeldWindows:
     """A record of how far caches were ever written, including abandoned batches."""
 
     def __init__(self) -> None:
-        self._written = 0  # positions, since all of it was forgotten
+        self.written = 0  # positions, since all of it was forgotten
 
     def forget(self) -> None:
-        self._written = 0
+        self.written = 0
 
     def write(self, end: int) -> None:
         """Record that positions up to this one are about to be written."""
-        self._written = max(self._written, end)
+        self.written = max(self.written, end)
 
     def last_up_to(self, rings: Sequence[Ring], most: int) -> int:
         """Return the last position, at most `most`, that can be resumed."""
-        return most if all(ring.can_go_on(most, self._written) for ring in rings) else 0
+        return most if all(ring.can_go_on(most, self.written) for ring in rings) else 0
 
     def go_back(self, position: int) -> None:
         """Go back to a position; at 0 whatever was written before does not count."""

@@ -4,7 +4,9 @@ What is there is reused, and a lost device is replaced.
 """
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,12 +14,14 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
+from py_runtime.base.errors import GpuDeviceLostError, GpuOutOfMemoryError
 from py_runtime.devices.recovery import Recovery
 from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.graph import Graph
+from py_runtime.graph.state_backup import StateBackup
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
 RunGraph = Callable[[list[np.ndarray]], Coroutine[Any, Any, list[np.ndarray]]]
@@ -36,9 +40,11 @@ class TokenRows(Protocol):
 class SessionModel(Protocol):
     """The parts of a model that a session needs."""
 
-    graph: Graph
     max_chunk: int
     token_rows: TokenRows | None  # the graph's last input, where there are some
+
+    @property
+    def graph(self) -> Graph: ...
 
     def recover(self) -> Coroutine[Any, Any, None]:
         """Rebuild the graph on a new device."""
@@ -64,6 +70,7 @@ class Session:
         self.states = KeptStates()  # counts where the graph has states that cannot be cut back
         self.windows = HeldWindows()  # counts where caches are rings
         self.device = Recovery(model.recover, model.give_up_device, self.forget)
+        self._in_one = False  # chunks are as large as can be
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
 
@@ -87,6 +94,11 @@ class Session:
         self.tokens.clear()
         self.states.forget()
         self.windows.forget()
+
+    def cut_back(self, position: int) -> None:
+        """Forget what is held from this position on: something else would be computed there."""
+        if position < len(self.tokens):
+            self._go_back(position)
 
     def begin_anew(self) -> "Session":
         """Return a fresh session; what was measured and compiled stays."""
@@ -122,13 +134,19 @@ class Session:
         """
         await self._fill(tokens, cancel, progress, self._leave_logits, self._run_chunk)
 
-    async def compute_each(self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph) -> None:
+    async def compute_each(
+        self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph, in_one: bool = False
+    ) -> None:
         """Compute all of these tokens anew, each chunk by `run`.
 
-        After a lost device it starts at position 0 again.
+        After a lost device it starts at position 0 again. `in_one`: in as few chunks as can be.
         """
         self.forget()
-        await self._compute(tokens, cancel, ignore_progress, run, run)
+        self._in_one = in_one
+        try:
+            await self._compute(tokens, cancel, ignore_progress, run, run)
+        finally:
+            self._in_one = False
 
     async def _compute(
         self,
@@ -175,6 +193,33 @@ class Session:
             if is_last:
                 return results
 
+    @asynccontextmanager
+    async def set_aside(self) -> AsyncIterator[None]:
+        """Set the tokens held aside: what is computed meanwhile leaves no trace.
+
+        The caller holds the model's lock. Where there is no room for a copy, or the device is lost,
+        what was held is forgotten instead.
+        """
+        tokens, states, windows = list(self.tokens), deepcopy(self.states), deepcopy(self.windows)
+        backup: StateBackup | None = None
+        if tokens:
+            with suppress(GpuOutOfMemoryError, GpuDeviceLostError):
+                positions = max(len(tokens), self.windows.written)
+                backup = await StateBackup.create(self.graph, positions)
+        self.forget()
+        try:
+            yield
+        finally:
+            self.forget()
+            if backup is not None:
+                is_same = backup.graph is self.graph and self.graph.is_loaded
+                with suppress(GpuDeviceLostError):
+                    if is_same:
+                        backup.put_back()
+                    await backup.release()
+                    if is_same:
+                        self.tokens, self.states, self.windows = tokens, states, windows
+
     async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
         """Return the graph's inputs for these tokens at this position."""
         given = [np.array([tokens], np.int64), np.array([position])]
@@ -196,6 +241,8 @@ class Session:
 
     def _next_chunk(self, missing: int) -> int:
         """Return the next chunk's size; with states, a prompt's last tokens follow a copy alone."""
+        if self._in_one:
+            return self._model.max_chunk
         most, copies = self._pace.next_chunk(), self.graph.state_copies
         if copies is None or missing == 1:  # one token is a step of decoding
             return most

@@ -45,6 +45,7 @@ class StateCopies:
     ) -> None:
         """Create the copier; each of `copies` is as long as all states together."""
         self._device = device
+        self.buffers = tuple(copies)
         self._ways = [(state, copy) for copy in copies for state in states]
         there = [Copy(f"{s.label} into {c.label}", s, c) for s, c in self._ways]
         back = [Copy(f"{s.label} from {c.label}", c, s) for s, c in self._ways]

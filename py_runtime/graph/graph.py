@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from py_runtime.base.concurrency import together
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.base.html import as_html
 from py_runtime.base.progress import Meter
+from py_runtime.base.shapes import numel
 from py_runtime.base.sizes import in_words
 from py_runtime.gpu import (
     PLAN_COLUMNS,
@@ -22,6 +23,7 @@ from py_runtime.gpu import (
     Copy,
     Device,
     Dispatch,
+    PipelineSpec,
     Plan,
     PlanStep,
     Read,
@@ -38,6 +40,8 @@ from py_runtime.graph.placement import Placement
 from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
 from py_runtime.graph.rings import rings_of
+from py_runtime.graph.shared_constants import copy_constants, done, without_constants
+from py_runtime.graph.variants import Variant, record_variant
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
@@ -53,6 +57,8 @@ class Graph:
     def __init__(self, device: Device, builder: Builder, target: KernelTarget) -> None:
         self.device = device
         self.program = builder.program
+        self.written = builder.program  # as it was before the passes
+        self.passes: tuple[Pass, ...] = ()
         self.target = target
         self.memory: MemoryReport
         self.state_copies: StateCopies | None = None  # of those that cannot be cut back
@@ -61,11 +67,14 @@ class Graph:
         self.arena = builder.arena
         self._placed = Placement(device, builder)
         self._recorded: list[BindGroup | Plan] = []
+        self.variant: Variant | None = None  # whose plan runs, in place of the graph's own
         self._compiling: asyncio.Future[None] | None = None  # pipelines, and the plan with them
         self._counts = np.zeros((len(builder.steps), PLAN_COLUMNS), np.uint32)
         self._live = LiveGraph(builder, self._counts)
         self._step_masks: dict[tuple[int, ...], np.ndarray] = {}
         self.lock = asyncio.Lock()
+        self._base: Graph | None = None  # which lends some of its buffers
+        self._derived: set[Graph] = set()
 
     def __repr__(self) -> str:
         return f"Graph({self.program.name!r}, {len(self.program.ops)} ops)"
@@ -91,6 +100,7 @@ class Graph:
         target: KernelTarget | None = None,
         passes: Sequence[Pass] = DEFAULT_PASSES,
         compile_later: bool = False,
+        base: "Graph | None" = None,
     ) -> "Graph":
         """Check and build everything, or raise and leave nothing on the GPU.
 
@@ -98,20 +108,31 @@ class Graph:
         `compile_later` it does not wait for them: whatever runs the graph does. `target` chooses
         the variants of kernels, by default from the device's features (graph/tuning.py measures).
         `passes` fuse ops; values inside a fused op cannot be probed.
+
+        `base` is a graph of the same model on the same device: its states, and constants that lie
+        the same way in both, are shared, and others copied on the device; only those that it lacks
+        are asked of `constants`. Both have one lock, and the new graph ends with its base.
         """
         given = constants if constants is not None else {}
         source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
         check_program(program)
         check_ops(program)
-        target = target or KernelTarget.of(device)
+        target = target or (KernelTarget.of(device) if base is None else base.target)
         builder = Builder(run_passes(program, target, passes), device.limits, target)
         builder.build_ops()
-        source.check(program)
+        known = {} if base is None else base._known_constants()
+        source.check(program if base is None else without_constants(program, known))
         graph = cls(device, builder, target)
+        graph.written, graph.passes = program, tuple(passes)
         meter = meter or Meter()
         try:
-            await graph._allocate()
-            upload = source.upload(device, graph.constant_places(), meter)
+            await graph._allocate(base)
+            places = graph._own_places()
+            if base is not None:
+                copied = {name: wanted for name, wanted in places.items() if name in known}
+                await copy_constants(device, builder.program, known, copied)
+                places = {name: wanted for name, wanted in places.items() if name not in known}
+            upload = source.upload(device, places, meter) if places else done()
             graph._compiling = asyncio.ensure_future(
                 graph._create_plan(Meter() if compile_later else meter)
             )
@@ -135,15 +156,28 @@ class Graph:
             self._compiling.result()
 
     def unload(self) -> None:
-        """Free all GPU memory; the graph cannot run afterwards."""
+        """Free all GPU memory that is its own; neither it nor what has it as a base can run on."""
+        for graph in list(self._derived):
+            graph.unload()
+        if self._base is not None:
+            self._base._derived.discard(self)
         if self._compiling is not None:
             self._compiling.cancel()
         self.device.release(self._recorded)
         self._recorded = []
+        if self.variant is not None:
+            self.variant.release()
+            self.variant = None
         self._placed.release()
 
-    async def _allocate(self) -> None:
-        await self._placed.allocate()
+    async def _allocate(self, base: "Graph | None") -> None:
+        if base is not None:
+            base._check_loaded()
+            assert base.device is self.device, "buffers belong to one device"
+            self._base, self.lock = base, base.lock
+        await self._placed.allocate({} if base is None else base._placed.lendable)
+        if base is not None:
+            base._derived.add(self)
         self.memory, self.uniforms = self._placed.report, self._placed.uniforms
         states = [self._placed.buffers[value_id] for value_id in carried_states(self.program)]
         if states:
@@ -179,7 +213,7 @@ class Graph:
                 ends = (self._placed.buffers[end.id] for end in (step.source, step.destination))
                 steps.append(Copy(step.label, *ends))
                 step.row = row.data
-        self.plan_steps = steps
+        self.recorded_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
         self._live.settle()
@@ -188,12 +222,29 @@ class Graph:
         """Return the places where the bytes of each constant go."""
         return self._placed.constant_places()
 
+    def _known_constants(self) -> dict[str, list[Place]]:
+        return {name: found for name, found in self.constant_places().items() if found}
+
+    def _own_places(self) -> dict[str, list[Place]]:
+        """Return the places in buffers that nobody lent."""
+        owned = set(map(id, self._placed.owned))
+        places = {
+            name: [place for place in found if id(place.buffer) in owned]
+            for name, found in self.constant_places().items()
+        }
+        return places if self._base is None else {n: found for n, found in places.items() if found}
+
     def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:
         """Propagate dims and SymInts from the inputs through every op they reach, or nothing.
 
         Return the arrays as the GPU takes them. A failure leaves the graph as it was.
         """
         return self._live.resize(inputs)
+
+    def upload(self, inputs: Sequence[Any]) -> None:
+        """Resize to these inputs and send what changed, so that steps of the plan can run alone."""
+        self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+        self.arena.uploaded()
 
     @property
     def resize_stats(self) -> ResizeStats:
@@ -219,9 +270,9 @@ class Graph:
                 if tensor is not None
             ]
             if reads:
-                data = await self.device.submit_and_read(self._plan, counts, writes, reads)
+                data = await self.device.submit_and_read(self.plan, counts, writes, reads)
             else:
-                self.device.submit(self._plan, counts, writes)
+                self.device.submit(self.plan, counts, writes)
                 data = []
             self.arena.uploaded()
             return self._results(wanted, data)
@@ -232,7 +283,7 @@ class Graph:
         async with self.lock:
             await self.compiled()
             writes = self._writes(self.maybe_resize(inputs))
-            self.device.submit(self._plan, self.live_counts(wanted), writes)
+            self.device.submit(self.plan, self.live_counts(wanted), writes)
             self.arena.uploaded()
 
     def live_counts(self, wanted: tuple[int, ...]) -> np.ndarray:
@@ -272,7 +323,7 @@ class Graph:
             if value_id in self._builder.symints:
                 results.append(np.array(self._builder.symints[value_id].value, np.int64))
                 continue
-            results.append(_as_host(self._builder.tensors[value_id], next(chunks)))
+            results.append(as_host(self._builder.tensors[value_id], next(chunks)))
         return results
 
     def _step_mask(self, wanted: tuple[int, ...]) -> np.ndarray:
@@ -285,28 +336,50 @@ class Graph:
     # Looking inside ----------------------------------------------------------------------------
 
     async def run_with_probes(
-        self, inputs: Sequence[Any], probes: Sequence[tuple[int, int]]
+        self,
+        inputs: Sequence[Any],
+        probes: Sequence[tuple[int, int]],
+        change: "Change | None" = None,
     ) -> list[Array]:
         """Run the whole chain and stop on the way to read tensors, in chain order.
 
         A probe (number of ops, tensor) reads the tensor after that many ops have run, before
-        another value takes its memory.
+        another value takes its memory. `change` may give other numbers in its place, with which the
+        chain goes on.
         """
         async with self.lock:
             await self.compiled()
-            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
-            self.arena.uploaded()
+            self.upload(inputs)
             step_ops, begin, arrays = np.array(self._builder.step_ops, int), 0, []
             for end, value_id in probes:
                 counts = np.where(_between(step_ops, begin, end), self._counts, np.uint32(0))
                 tensor, begin = self._builder.tensors[value_id], end
                 offset = self._placed.offsets.get(value_id, 0)
                 read = Read(self._placed.buffers[value_id], tensor.live_bytes, offset)
-                (data,) = await self.device.submit_and_read(self._plan, counts, [], [read])
-                arrays.append(_as_host(tensor, data))
+                (data,) = await self.device.submit_and_read(self.plan, counts, [], [read])
+                arrays.append(as_host(tensor, data))
+                changed = None if change is None else await change(value_id, arrays[-1])
+                if changed is not None:
+                    arrays[-1] = changed
+                    numbers = np.ascontiguousarray(changed, tensor.dtype.gpu).reshape(tensor.dims)
+                    self.device.write_buffer(read.buffer, numbers, offset)
             rest = _between(step_ops, begin, len(self.program.ops))
-            self.device.submit(self._plan, np.where(rest, self._counts, np.uint32(0)))
+            self.device.submit(self.plan, np.where(rest, self._counts, np.uint32(0)))
             return arrays
+
+    async def read(self, value_id: int, rows: int | None = None) -> Array:
+        """Read a tensor that still has its memory: a constant, a state, an output of the last run.
+
+        `rows`: so many of the last dim but two.
+        """
+        tensor = self._builder.tensors[value_id]
+        self._check_loaded()
+        dims = tensor.dims
+        if rows is not None:
+            dims = (*dims[:-3], min(rows, dims[-3]), *dims[-2:])
+        nbytes, offset = numel(dims) * tensor.dtype.gpu_bytes, self._placed.offsets.get(value_id, 0)
+        data = await self.device.read_buffer(self._placed.buffers[value_id], nbytes, offset)
+        return data.view(tensor.dtype.gpu).reshape(dims).astype(tensor.dtype.host, copy=False)
 
     async def profile(
         self, inputs: Sequence[Any], outputs: Sequence[int] | None = None, repeats: int = 5
@@ -319,11 +392,51 @@ class Graph:
         wanted = self._wanted(outputs)
         async with self.lock:
             await self.compiled()
-            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
-            self.arena.uploaded()
+            self.upload(inputs)
             counts = self.live_counts(wanted)
-            runs = [await self.device.time_steps(self._plan, counts) for _ in range(repeats + 1)]
+            runs = [await self.device.time_steps(self.plan, counts) for _ in range(repeats + 1)]
         return profile_of(self._builder, counts, np.mean(runs[1:], axis=0))
+
+    @property
+    def builder(self) -> Builder:
+        """Return the static side: ops, launches, what shares memory."""
+        return self._builder
+
+    @property
+    def placed(self) -> Placement:
+        """Return where values lie on the device."""
+        return self._placed
+
+    @property
+    def base(self) -> "Graph | None":
+        """Return the graph that lends some of its buffers."""
+        return self._base
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan that runs replay, once `compiled`."""
+        return self._plan if self.variant is None else self.variant.plan
+
+    @property
+    def own_plan(self) -> Plan:
+        """Return the plan of the engine's own kernels."""
+        return self._plan
+
+    @property
+    def plan_steps(self) -> list[PlanStep]:
+        return self.recorded_steps if self.variant is None else self.variant.steps
+
+    async def with_kernels(self, pipelines: Mapping[int, PipelineSpec]) -> Variant:
+        """Record the plan with other kernels in these steps; it runs once it is adopted."""
+        await self.compiled()
+        return await record_variant(
+            self.device, self._builder, self._placed, self.recorded_steps, pipelines
+        )
+
+    def adopt(self, variant: Variant | None) -> Variant | None:
+        """Run a variant's plan from now on, or the graph's own; return the one before."""
+        before, self.variant = self.variant, variant
+        return before
 
     def read_symint(self, value_id: int) -> int:
         return self._symint(value_id).value
@@ -337,14 +450,22 @@ class Graph:
             raise GraphError(f"value {value_id} of graph '{self.program.name}' is not a tensor")
         return self._builder.tensors[value_id].dims
 
+    def has_buffer(self, value_id: int) -> bool:
+        """Return whether any op touches the tensor: else it has no memory."""
+        return value_id in self._placed.buffers
+
     def buffer(self, value_id: int) -> Buffer:
         """Return the tensor's buffer, which stays the same for the graph's whole life."""
         self.live_dims(value_id)
         self._check_loaded()
         return self._placed.buffers[value_id]
 
+    @property
+    def is_loaded(self) -> bool:
+        return bool(self._placed.owned)
+
     def _check_loaded(self) -> None:
-        if not self._placed.owned:
+        if not self.is_loaded:
             raise GraphError(f"graph '{self.program.name}' was unloaded")
 
     def _symint(self, value_id: int) -> LiveInt:
@@ -353,7 +474,12 @@ class Graph:
         return self._builder.symints[value_id]
 
 
-def _as_host(tensor: LiveTensor, data: Array) -> Array:
+# (tensor, its numbers) → others, or None to leave them.
+Change = Callable[[int, Array], Awaitable[Array | None]]
+
+
+def as_host(tensor: LiveTensor, data: Array) -> Array:
+    """Return a tensor's bytes as the host's array at its live dims."""
     array = data.view(tensor.dtype.gpu).reshape(tensor.dims)
     return array.astype(tensor.dtype.host, copy=False)
 

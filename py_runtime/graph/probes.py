@@ -12,15 +12,20 @@ import numpy as np
 
 from py_runtime.base.errors import GraphError
 from py_runtime.graph import Graph
+from py_runtime.graph.graph import Change
 from py_runtime.program import Program, TensorValue
 
 
 async def run_probed(
-    graph: Graph, inputs: Sequence[Any], probes: Iterable[str | int]
+    graph: Graph,
+    inputs: Sequence[Any],
+    probes: Iterable[str | int],
+    change: Change | None = None,
 ) -> dict[str | int, np.ndarray]:
     """Return the probed tensors at their live shapes, by the names or ids given, in chain order.
 
-    An input, a constant or a state is read as it is before the first op.
+    `change` may give other numbers for a tensor, with which the chain goes on. An input, a constant
+    or a state is read as it is before the first op.
     """
     program = graph.program
     named = tensors_by_name(program)
@@ -38,7 +43,7 @@ async def run_probed(
             raise GraphError(f"{program.label(value_id)} is not made by an op, so it has no data")
         stops.append((ops_before[value_id], value_id, probe))
     stops.sort(key=lambda stop: stop[:2])
-    arrays = await graph.run_with_probes(inputs, [stop[:2] for stop in stops])
+    arrays = await graph.run_with_probes(inputs, [stop[:2] for stop in stops], change)
     return {probe: array for (_, _, probe), array in zip(stops, arrays, strict=True)}
 
 

@@ -23,8 +23,10 @@ TINY = 1e-12
 class Embedder(Protocol):
     """The parts of a model that embedding needs."""
 
-    graph: Graph
     session: Session
+
+    @property
+    def graph(self) -> Graph: ...
 
     @property
     def context(self) -> int: ...

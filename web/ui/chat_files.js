@@ -52,8 +52,11 @@ function asNew({ title, system, notebook, messages, updated }) {
 
 // ---- Markdown
 
+/** Gives the user a chat as Markdown. @param {Chat} chat */
+export const exportMarkdown = (chat) => giveFile(fileName(chat, "md"), chatAsMarkdown(chat), "text/markdown");
+
 /** Writes a chat as Markdown, without the reasoning. @param {Chat} chat */
-export function chatAsMarkdown(chat) {
+function chatAsMarkdown(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
   for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, withoutReasoning(content));

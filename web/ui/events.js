@@ -1,11 +1,12 @@
 // The page's own events. A script tells those that stand on it by emitting one: it need not know them.
 
-/** @import { Chat, Place } from "./chats.js" */
+/** @import { Chat, ChatMessage, Place } from "./chats.js" */
 
 /**
  * Every event there is, with what it carries.
  * @typedef {object} Events
  * @property {undefined} answergrows an answer in the open chat has more text, or another status
+ * @property {{ article: HTMLElement, message: ChatMessage }} certaintyshown a message is shown whose tokens are
  * @property {Chat} chatimported chats were imported: this is the first of them
  * @property {undefined} chatmerged what another tab wrote was merged into a chat
  * @property {undefined} chatschange a chat was added, changed, renamed, opened or answered

@@ -1,0 +1,36 @@
+"""Graphs that share constants and states with another one of the same model."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.runners import CpuRunner, NativeRunner, PlacedToy, Runner
+
+CASES = "tests.graph.sharing_cases"
+
+
+def check(runner: Runner, where: str) -> None:
+    found = runner.run(CASES, "derive", where=where)
+    alone, alike, gone_on = found["logits"]
+    np.testing.assert_array_equal(alone, alike)
+    np.testing.assert_allclose(gone_on, alone, rtol=2e-3, atol=1e-4)
+    constants, state, of_alike = found["constants"].tolist()
+    assert (constants, state) == (0, 0), "everything lies the same way"
+    assert of_alike < 4 << 20
+    assert found["left"] == 0
+    assert "was unloaded" in found["ended"]
+
+
+def test_a_graph_shares_with_its_base(toy: PlacedToy) -> None:
+    check(toy.runner, toy.where)
+
+
+def test_on_the_cpu(cpu: CpuRunner, toy_model: Path) -> None:
+    check(cpu, str(toy_model))
+
+
+@pytest.mark.model
+@pytest.mark.thorough
+def test_of_the_default_model(native: NativeRunner) -> None:
+    check(native, "models/SmolLM2-135M-Instruct")
