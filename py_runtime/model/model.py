@@ -169,6 +169,9 @@ class Model(Overlaid):
         graph = await Graph.load(device, program, constants, meter, target, passes)
         return await self.changes.onto(graph)
 
+    def __repr__(self) -> str:
+        return f"Model({self.manifest.name!r}, context={self.context}, {self.graph!r})"
+
     def _repr_html_(self) -> str:
         facts = [
             f"{self.manifest.parameters / 1e6:,.0f} M parameters"

@@ -49,4 +49,9 @@ export const table = {
     look: () => t`Change a kernel and see whether it still computes the same, and how much faster it is.`,
     load: () => import("./kernel_lab.js"),
   },
+  notebook: {
+    title: () => t`Notebook`,
+    look: () => t`Python beside the live model: look at model, graph, engine and chat, or try an experiment.`,
+    load: () => import("./notebook.js"),
+  },
 };
