@@ -37,8 +37,9 @@ BENCH_PY := bench/.venv/bin/python
 BENCH_MODELS := bench/build/.models-made
 BENCH_NPM := bench/node_modules/.installed
 MODEL := models/SmolLM2-135M-Instruct
-# Two at a time, a file of tests in one process: those that share a page share it.
-AT_ONCE := -n 2 --dist loadfile
+# Two at a time, a file of tests in one process: those that share a page share it. tests/order.py
+# says which come first, instead of xdist, which counts tests.
+AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # The tests of `make check`; tests/tiers.py has more about markers.
 LIGHT := not browser and not built and not gpu and not model and not torch and not long and not thorough
 
@@ -131,7 +132,7 @@ picture: setup $(TESTER) ## the README's picture that moves: a first minute with
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for docs/speed.md; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser
 	@$(PY) -m bench $(if $(QUICK),--quick)
-	@$(BENCH_PY) -m bench.chart bench/results.json bench/results.png
+	@$(BENCH_PY) -m bench.chart
 	@$(if $(QUICK),:,$(PY) -m bench --readme)
 
 bench-gpu: setup $(EXPORTER) $(if $(PEERS),$(BENCH_MODELS) $(BENCH_NPM)) ## a folder to measure on another machine's GPU (OUT=dist PEERS=1)

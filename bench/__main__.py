@@ -1,7 +1,8 @@
 """The command behind `make bench`: measure inpage and its peers in this machine's Chromium.
 
 python -m bench [--quick] [--only KEY ...] [--results FILE]
-python -m bench --readme                    puts the table of the last run into docs/speed.md
+python -m bench --readme                    puts the table of the last run into docs/speed.md,
+                                            beside those of other kinds of processors
 python -m bench --readme --results FILE     the same of another run; one on a real GPU, such as
                                             bench/results-gpu.json, goes into the README in short
 """
@@ -36,9 +37,9 @@ README, SPEED = ROOT / "README.md", ROOT / "docs" / "speed.md"
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the options that `make bench` passes on."""
     parser = argparse.ArgumentParser(prog="make bench", description="Measure inpage and peers.")
-    parser.add_argument("--quick", action="store_true", help="inpage and wllama, few repeats")
-    parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
-    parser.add_argument("--results", type=Path, default=BENCH / "results.json", metavar="FILE")
+    parser.add_argument("--quick", action="store_true", help="few repeats, of inpage and wllama")
+    parser.add_argument("--only", nargs="+", default=[], metavar="KEY", help="these engines alone")
+    parser.add_argument("--results", type=Path, default=machine.results_path(BENCH), metavar="FILE")
     parser.add_argument(
         "--readme",
         action="store_true",
@@ -59,9 +60,7 @@ def bench(options: argparse.Namespace) -> None:
     with serving(with_peers=True) as address, sync_playwright() as playwright:
         open_page = page_opener(playwright, address)
         adapter = probe(open_page)
-        chosen = engines(adapter["software"], options.quick)
-        if options.only:
-            chosen = [engine for engine in chosen if engine.key in options.only]
+        chosen = engines(adapter["software"], options.quick, options.only)
         if not chosen:
             raise UserError(f"--only names engines this bench lacks: {', '.join(options.only)}")
         results: dict[str, Any] = {
@@ -98,7 +97,8 @@ def put_table(options: argparse.Namespace) -> None:
             put_between_marks(SPEED, gpu_report.as_markdown(results), gpu_report.MARK)
             put_between_marks(README, gpu_report.in_short(results), gpu_report.MARK)
         else:
-            put_between_marks(SPEED, as_markdown(results))
+            mark = f"bench-{machine.kind_of(results['machine']['system'])}"
+            put_between_marks(SPEED, as_markdown(results), mark)
     except (OSError, ValueError) as error:
         raise UserError(f"the table was not written: {error}") from None
 

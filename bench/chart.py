@@ -1,6 +1,7 @@
 """A chart of what engines did with the model they all have.
 
-bench/.venv/bin/python -m bench.chart RESULTS.json OUT.png
+bench/.venv/bin/python -m bench.chart [RESULTS.json]: beside the results, by default those of the
+last run on this kind of processor.
 """
 
 import json
@@ -16,6 +17,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from bench.machine import results_path
 from bench.report import heading_of, round_figure
 
 COLOURS = ("#c2410c", "#475569", "#94a3b8", "#cbd5e1", "#e2e8f0")
@@ -70,4 +72,5 @@ def draw_panel(axes: Axes, title: str, measured: dict[str, list[float]]) -> None
 
 
 if __name__ == "__main__":
-    draw(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2]))
+    path = Path(sys.argv[1]) if sys.argv[1:] else results_path(Path(__file__).parent)
+    draw(json.loads(path.read_text(encoding="utf-8")), path.with_suffix(".png"))

@@ -1,5 +1,6 @@
 """The table of engines: who is measured, on what, and how patiently."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,12 +88,15 @@ TRANSFORMERS_SOFTWARE = replace(
 )
 
 
-def engines(software_adapter: bool, quick: bool = False) -> list[Engine]:
-    """Return the engines to compare, ours first."""
-    if quick:
-        return [_quick(engine) for engine in (INPAGE, INPAGE_CPU, WLLAMA)]
+def engines(software_adapter: bool, quick: bool = False, only: Sequence[str] = ()) -> list[Engine]:
+    """Return the engines to compare, ours first; those of these keys alone where there are any."""
     webgpu = TRANSFORMERS_SOFTWARE if software_adapter else TRANSFORMERS_WEBGPU
-    return [INPAGE, INPAGE_CPU, WLLAMA, TRANSFORMERS_WASM, webgpu]
+    chosen = [INPAGE, INPAGE_CPU, WLLAMA, TRANSFORMERS_WASM, webgpu]
+    if only:
+        chosen = [engine for engine in chosen if engine.key in only]
+    elif quick:
+        chosen = chosen[:3]
+    return [_quick(engine) for engine in chosen] if quick else chosen
 
 
 def _quick(engine: Engine) -> Engine:

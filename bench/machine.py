@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+PROCESSORS = {"amd64": "x86-64", "x86_64": "x86-64", "aarch64": "arm64"}
+
 
 def today() -> str:
     """Return the date and time in UTC, as the table's heading states it."""
@@ -23,6 +25,17 @@ def describe(adapter: dict[str, Any]) -> dict[str, Any]:
         "browser": adapter.pop("browser"),
         "adapter": adapter,
     }
+
+
+def kind_of(system: str) -> str:
+    """Return the kind of processor of a system such as "Linux x86_64"."""
+    processor = system.split()[-1].lower()
+    return PROCESSORS.get(processor, processor)
+
+
+def results_path(folder: Path) -> Path:
+    """Return the file in which runs on this kind of processor leave their results."""
+    return folder / f"results-{kind_of(platform.machine())}.json"
 
 
 def cpu_name() -> str:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ from py_runtime.base.defaults import DEVICE_VARIABLE
 # wait for each other in tiny matrices spin, and took four fifths of the time of some files.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The adapter here is software, which nobody would choose; but most tests are of kernels for GPUs.
-# Servers that are started take it over for their pages, and commands for themselves.
+# Commands that are started take it over; pages compute on the CPU unless a test asks (`serving`).
 os.environ.setdefault(DEVICE_VARIABLE, "gpu")
 
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, expect
 
+from tests.order import CostliestFirst
 from tests.runners import (  # noqa: F401  (fixtures)
     PATIENCE,
     cpu,
@@ -57,6 +58,8 @@ settings.load_profile("inpage")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Tiers(config.option.markexpr))
+    if hasattr(config, "workerinput"):  # one of several workers
+        config.pluginmanager.register(CostliestFirst())
     config.pluginmanager.register(SecondTries())
 
 
@@ -82,9 +85,15 @@ def first_line(process: subprocess.Popen[str]) -> str:
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[str]:
-    """Run a real serve.py on a free port and yield its address, which ends with a slash."""
-    with running([sys.executable, "serve.py", "--port", "0", *options], cwd=ROOT) as process:
+def serving(*options: str, device: str = "cpu") -> Iterator[str]:
+    """Run a real serve.py on a free port and yield its address, which ends with a slash.
+
+    Its pages compute on this device; without a name, each chooses. The CPU has no shaders to
+    compile: a page starts and answers several times sooner than on a GPU that is software.
+    """
+    command = [sys.executable, "serve.py", "--port", "0", *options]
+    environment = {**os.environ, DEVICE_VARIABLE: device}
+    with running(command, cwd=ROOT, env=environment) as process:
         line = first_line(process)
         assert line.startswith("inpage is at http://127.0.0.1:"), f"serve.py said {line!r}"
         yield line.removeprefix("inpage is at ")
@@ -103,8 +112,8 @@ def no_service_workers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def site_url() -> Iterator[str]:
-    """Serve this checkout's page with its default model."""
-    with serving() as address:
+    """Serve this checkout's page with its default model, on the GPU."""
+    with serving(device="gpu") as address:
         yield address
 
 
@@ -125,36 +134,22 @@ def two_models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def toy_site_url(toy_model: Path) -> Iterator[str]:
-    """Serve this checkout's page with the toy as its only model, on the CPU.
-
-    It has no shaders to compile: a page starts and answers several times sooner than on a GPU that
-    is software.
-    """
-    with serving_toy(toy_model, "cpu") as address:
+    """Serve this checkout's page with the toy as its only model, on the CPU."""
+    with serving("--models", str(toy_model.parent)) as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def gpu_toy_site_url(toy_model: Path) -> Iterator[str]:
     """Serve the same as toy_site_url, on the GPU."""
-    with serving_toy(toy_model, "gpu") as address:
+    with serving("--models", str(toy_model.parent), device="gpu") as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def choosing_site_url(toy_model: Path) -> Iterator[str]:
     """Serve the same as toy_site_url; but the page chooses its device by itself."""
-    with serving_toy(toy_model, "") as address:
-        yield address
-
-
-@contextmanager
-def serving_toy(toy_model: Path, device: str) -> Iterator[str]:
-    """Serve the toy alone, for pages that compute on this kind of device."""
-    with ExitStack() as stack:
-        with pytest.MonkeyPatch.context() as patch:  # only while it starts
-            patch.setenv(DEVICE_VARIABLE, device)
-            address = stack.enter_context(serving("--models", str(toy_model.parent)))
+    with serving("--models", str(toy_model.parent), device="") as address:
         yield address
 
 

@@ -13,6 +13,11 @@ from py_runtime.chat.call_syntax import READERS, Tools, json_calls
 from py_runtime.decoder.conventions import Convention, Markers, Thoughts
 from py_runtime.sampling.stop_strings import held_back
 
+# Reading a call takes as long as it is, and so does finding that it is none. Models that repeat
+# themselves write thousands of those; after so many, calls are text like any other.
+MAX_UNREADABLE = 100
+PIECE = 4096  # characters of what is read anew at a time
+
 
 @dataclass
 class Parts:
@@ -77,6 +82,7 @@ class AnswerReader:
         self._has_calls = False
         self._call: Markers | None = None  # whose body is in `_rest`
         self._tried = 0  # characters of the body in which no end was found
+        self._unreadable = 0  # bodies so far
 
     def push(self, text: str) -> Parts:
         self._rest += text
@@ -91,7 +97,6 @@ class AnswerReader:
         while self._call:
             if not self._tell_calls(parts, len(self._rest), len(self._rest)):
                 self._take_back(parts)
-            self._read_on(parts)
         self._say(parts, self._rest)
         self._rest = ""
         if not self._has_calls and not self._is_thinking:
@@ -131,6 +136,7 @@ class AnswerReader:
         openers = [
             call.opener
             for call in self._openers.values()
+            if self._unreadable < MAX_UNREADABLE
             if not call.is_first or (not self._has_calls and self._is_first(call.opener))
         ]
         thoughts = [self._thoughts.opener] if self._thoughts else []
@@ -176,6 +182,9 @@ class AnswerReader:
             if self._tell_calls(parts, at, at if closer == opener else at + len(closer)):
                 return True
             self._tried = at + 1
+            if self._unreadable >= MAX_UNREADABLE:
+                self._take_back(parts)
+                return True
         return False
 
     def _take_back(self, parts: Parts) -> None:
@@ -184,12 +193,16 @@ class AnswerReader:
         call, self._call = self._call, None
         self._space, self._is_fresh = self._before, False
         self._say(parts, call.opener)
-        self._rest = self._rest[call.kept :]
+        rest, self._rest = self._rest[call.kept :], ""
+        for start in range(0, len(rest), PIECE):
+            self._rest += rest[start : start + PIECE]
+            self._read_on(parts)
 
     def _tell_calls(self, parts: Parts, end: int, after: int) -> bool:
         assert self._call, "the caller asks only then"
         calls = READERS[self._call.syntax](self._rest[:end], self._tools)
         if not calls:
+            self._unreadable += 1
             return False
         if not self._is_parallel:
             calls = [] if self._has_calls else calls[:1]

@@ -268,6 +268,11 @@ class CpuDevice(Device):
             raise GpuDeviceLostError("the device was destroyed; request a new one")
 
 
+def usable_threads(cores: int) -> int:
+    """Return how many threads leave the machine usable: a core less than there are above two."""
+    return cores if cores <= 2 else cores - 1
+
+
 def _limits(max_memory: int) -> dict[str, int]:
     """Return what kernels for GPUs must respect; here only memory is limited."""
     return {

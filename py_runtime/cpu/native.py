@@ -15,7 +15,15 @@ from wasmtime import _ffi as ffi
 from py_runtime.base.errors import GpuDeviceLostError, GpuOutOfMemoryError
 from py_runtime.base.shapes import ceil_div
 from py_runtime.base.sizes import in_words
-from py_runtime.cpu.device import MAX_PAGES, PAGE, CpuDevice, CpuPlan, Machine, Task
+from py_runtime.cpu.device import (
+    MAX_PAGES,
+    PAGE,
+    CpuDevice,
+    CpuPlan,
+    Machine,
+    Task,
+    usable_threads,
+)
 from py_runtime.cpu.kernel_table import MODULES, module_code
 
 FIRST_PAGES = 64
@@ -24,11 +32,10 @@ T = TypeVar("T")
 
 
 def default_threads() -> int:
-    """Return how many threads leave the machine usable: a core less than there are above two."""
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return cores if cores <= 2 else cores - 1
+    """Return how many threads leave the machine usable, of the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return usable_threads(len(os.sched_getaffinity(0)))
+    return usable_threads(os.cpu_count() or 1)
 
 
 async def request_cpu(threads: int | None = None) -> CpuDevice:

@@ -13,7 +13,15 @@ import numpy as np
 from py_runtime.base.errors import GpuOutOfMemoryError
 from py_runtime.base.shapes import round_up
 from py_runtime.bridge.calls import JsException, address_of, answer_of, bridge, fault
-from py_runtime.cpu.device import MAX_PAGES, PAGE, CpuDevice, CpuPlan, Machine, Task
+from py_runtime.cpu.device import (
+    MAX_PAGES,
+    PAGE,
+    CpuDevice,
+    CpuPlan,
+    Machine,
+    Task,
+    usable_threads,
+)
 from py_runtime.cpu.kernel_table import MODULES, module_code
 
 FIRST_PAGES = 64
@@ -44,11 +52,10 @@ def can_share_memory() -> bool:
 
 
 def default_threads() -> int:
-    """Return how many threads leave the machine usable: a core less than there are above two."""
+    """Return how many threads leave the machine usable, and are worth their workers."""
     from js import navigator
 
-    cores = int(navigator.hardwareConcurrency)
-    return cores if cores <= 2 else min(cores - 1, MAX_THREADS)
+    return min(usable_threads(int(navigator.hardwareConcurrency)), MAX_THREADS)
 
 
 async def _open_machine(threads: int) -> "PageMachine":

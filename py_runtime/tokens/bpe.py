@@ -23,7 +23,6 @@ class BpeModel:
         if section.get("type", str, "BPE") != "BPE":
             raise section.unsupported()
         self.vocabulary = read_vocabulary(section)
-        self.token_of = {token_id: token for token, token_id in self.vocabulary.items()}
         self.longest_token = max(map(len, self.vocabulary), default=1)  # characters
         self._prefix = section.get("continuing_subword_prefix", str, "")
         self._suffix = section.get("end_of_word_suffix", str, "")
@@ -151,8 +150,11 @@ class BpeModel:
             return False  # these ask where a word begins and ends
         if SPACE_SIGN not in self.vocabulary:
             return False
-        made = (self.token_of[token_id] for token_id in self._merged)
-        return not any(SPACE_SIGN in token.lstrip(SPACE_SIGN) for token in made)
+        made = set(self._merged)
+        return not any(
+            token_id in made and SPACE_SIGN in token.lstrip(SPACE_SIGN)
+            for token, token_id in self.vocabulary.items()
+        )
 
 
 class _RememberedWords(dict[str, list[int]]):

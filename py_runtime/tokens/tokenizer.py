@@ -31,8 +31,10 @@ class Tokenizer:
         self._pre_tokenize = build_pre_tokenizer(section.section("pre_tokenizer"))
         self._post_process = build_post_processor(section.section("post_processor"))
         self._start_decoding = build_decoder(section.section("decoder"))
-        self._ids = self._model.vocabulary | {token.content: token.id for token in tokens}
-        self._tokens = self._model.token_of | self._added.as_written
+        self._added_ids = {token.content: token.id for token in tokens}
+        # Large vocabularies take some MB each time they are kept: once by tokens, once by ids.
+        self._tokens = {token_id: token for token, token_id in self._model.vocabulary.items()}
+        self._tokens.update(self._added.as_written)
 
     @classmethod
     def from_json(cls, source: str | bytes | dict[str, Any]) -> "Tokenizer":
@@ -51,7 +53,7 @@ class Tokenizer:
         return max(self._tokens, default=-1) + 1
 
     def id_of(self, token: str) -> int | None:
-        return self._ids.get(token)
+        return self._added_ids.get(token, self._model.vocabulary.get(token))
 
     @property
     def control_tokens(self) -> set[str]:

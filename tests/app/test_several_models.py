@@ -35,7 +35,7 @@ KEEP = "return (await inpage.load(given, { keep: true })).name"
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, two_models: Path) -> Iterator[ApiPage]:
-    with serving("--models", str(two_models)) as address:
+    with serving("--models", str(two_models), device="gpu") as address:  # which it counts
         page = browser.new_page()
         page.goto(address)
         api = ApiPage(page)

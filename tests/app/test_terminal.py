@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 
 from inpage.command import error_line
+from py_runtime.base.defaults import DEVICE_VARIABLE
 from py_runtime.base.errors import InpageError
 from tools.files import ROOT
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands compute on the CPU, which has no shaders to compile."""
+    monkeypatch.setenv(DEVICE_VARIABLE, "cpu")
 
 
 def chat(*arguments: str, prompt: str = "the quick brown fox") -> subprocess.CompletedProcess[str]:
@@ -20,7 +27,11 @@ def chat(*arguments: str, prompt: str = "the quick brown fox") -> subprocess.Com
     return subprocess.run(command, input=prompt, capture_output=True, text=True, cwd=ROOT)
 
 
-def test_a_pipe_gets_the_answer_alone(toy_model: Path) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.thorough)])
+def test_a_pipe_gets_the_answer_alone(
+    device: str, toy_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEVICE_VARIABLE, device)
     options = ("--temperature", "0", "--max-tokens", "6", "--system", "Be brief.")
     done = chat(str(toy_model), *options)
     assert done.returncode == 0, done.stderr

@@ -6,12 +6,13 @@ import subprocess
 import threading
 import urllib.request
 from pathlib import Path
+from platform import machine as platform
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bench import gpu_report, remote
+from bench import gpu_report, machine, remote
 from bench.engines import OURS, PROBE, Engine, Run, engines
 from bench.files import own_page
 from bench.gpu_report import WITHOUT
@@ -195,6 +196,9 @@ def test_every_engine_is_asked_for_five_repeats_unless_it_says_why_not() -> None
     for one in engines(software_adapter=True):
         assert one.notes or (one.start_ups >= 5 and all(r.repeats >= 5 for r in one.runs))
     assert [one.key for one in engines(True, quick=True)] == [OURS, "inpage-cpu", "wllama"]
+    (chosen,) = engines(True, quick=True, only=["transformers-wasm"])
+    assert chosen.key == "transformers-wasm"
+    assert chosen.start_ups == 1
 
 
 # The report --------------------------------------------------------------------------------------
@@ -232,22 +236,29 @@ def test_ratios_are_ours_over_theirs() -> None:
     assert ratios_of(results) == {"prefill 128": {"two": 1.0}, "decode 128": {"two": 2.0}}
 
 
-def test_the_readme_gets_the_table_between_its_markers(tmp_path: Path) -> None:
-    readme, results = tmp_path / "README.md", results_of([engine(OURS)])
-    readme.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
-    put_between_marks(readme, as_markdown(results))
-    put_between_marks(readme, as_markdown(results))  # again: nothing piles up
-    wanted = f"before\n<!-- bench -->\n{as_markdown(results)}\n<!-- /bench -->\nafter\n"
-    assert readme.read_text() == wanted
+def test_a_document_gets_the_table_between_its_markers(tmp_path: Path) -> None:
+    document, results = tmp_path / "speed.md", results_of([engine(OURS)])
+    document.write_text("before\n<!-- own -->\nold\n<!-- /own -->\nafter\n")
+    put_between_marks(document, as_markdown(results), "own")
+    put_between_marks(document, as_markdown(results), "own")  # again: nothing piles up
+    wanted = f"before\n<!-- own -->\n{as_markdown(results)}\n<!-- /own -->\nafter\n"
+    assert document.read_text() == wanted
     assert "| decode at context 128, tok/s | 10.0 (10.0–10.0) |" in wanted
 
 
-def test_a_readme_without_markers_is_left_alone(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("<!-- /bench --> <!-- bench -->")
-    with pytest.raises(ValueError, match="lacks the lines <!-- bench -->"):
-        put_between_marks(readme, "a table")
-    assert readme.read_text() == "<!-- /bench --> <!-- bench -->"
+def test_a_document_without_markers_is_left_alone(tmp_path: Path) -> None:
+    document = tmp_path / "speed.md"
+    document.write_text("<!-- /own --> <!-- own -->")
+    with pytest.raises(ValueError, match="lacks the lines <!-- own -->"):
+        put_between_marks(document, "a table", "own")
+    assert document.read_text() == "<!-- /own --> <!-- own -->"
+
+
+def test_kinds_of_processors_have_results_of_their_own() -> None:
+    systems = ("Linux x86_64", "Windows AMD64", "Linux aarch64", "Darwin arm64", "Linux riscv64")
+    kinds = ["x86-64", "x86-64", "arm64", "arm64", "riscv64"]
+    assert [machine.kind_of(system) for system in systems] == kinds
+    assert machine.results_path(Path("bench")).stem == f"results-{machine.kind_of(platform())}"
 
 
 def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -> None:
@@ -273,7 +284,9 @@ def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -
 
 def test_the_documents_have_a_place_for_their_tables() -> None:
     speed, readme = ((ROOT / path).read_text() for path in ("docs/speed.md", "README.md"))
-    for text, mark in ((speed, "bench"), (speed, gpu_report.MARK), (readme, gpu_report.MARK)):
+    tables = [f"bench-{processor}" for processor in ("x86-64", "arm64")]
+    in_speed = [(speed, mark) for mark in (*tables, gpu_report.MARK)]
+    for text, mark in (*in_speed, (readme, gpu_report.MARK)):
         assert text.count(f"<!-- {mark} -->") == text.count(f"<!-- /{mark} -->") == 1
 
 

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from py_runtime.chat.answer_reader import AnswerReader, Parts
+from py_runtime.chat.answer_reader import MAX_UNREADABLE, AnswerReader, Parts
 from py_runtime.chat.conventions import CONVENTIONS, convention_of, thoughts_of
 from py_runtime.chat.request import in_plain_words
+from py_runtime.decoder.conventions import Convention, Markers
+from tests.growth import assert_linear
 
 SCHEMA = {
     "type": "object",
@@ -222,6 +224,41 @@ ASKED: list[dict[str, Any]] = [
     {"role": "assistant", "content": "", "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "a", "name": "now", "content": "noon"},
 ]
+
+
+MARKED = [(row, call) for row in CONVENTIONS for call in row.calls]
+
+
+@pytest.mark.parametrize(("convention", "call"), MARKED, ids=[f"{c.opener}" for _, c in MARKED])
+def test_calls_that_are_none_take_work_that_grows_with_their_number(
+    convention: Convention, call: Markers
+) -> None:
+    """A model that repeats itself writes thousands; nobody can be answered until they are read."""
+    silent = "".join(convention.silent)
+
+    def read_all(pieces: list[str]) -> None:
+        reader, parts = AnswerReader(None, convention, TOOLS), Parts()
+        for piece in pieces:
+            parts += reader.push(piece)
+        parts += reader.finish()
+        assert not parts.calls
+        assert len(parts.content) >= len(pieces)
+
+    for repeated in (call.opener, call.opener + call.closer, call.closer + "{", f"{silent}a"):
+
+        def write(count: int, text: str = repeated) -> list[str]:
+            return [call.opener] + [text] * count
+
+        assert_linear(write, read_all, 2 * MAX_UNREADABLE)
+
+
+def test_a_call_after_a_few_that_are_none_is_read() -> None:
+    none = "<tool_call>{</tool_call>"
+    call = '<tool_call>{"name": "now", "arguments": {}}</tool_call>'
+    written = (none + call) * 5
+    assert read("<tool_call>", written, 7)[2] == [("now", {})] * 5
+    written = none * MAX_UNREADABLE + call
+    assert read("<tool_call>", written, 7) == (written, "", [])
 
 
 def test_tools_in_plain_words() -> None:

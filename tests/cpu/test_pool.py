@@ -210,6 +210,38 @@ def test_a_page_that_is_not_isolated_computes_on_one_thread(
     context.close()
 
 
+CORES = [(1, 1), (2, 2), (3, 2), (8, 7)]  # of a machine, and the threads that it computes with
+
+
+@pytest.mark.parametrize(("cores", "threads"), CORES)
+def test_a_core_is_left_to_others_where_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, cores: int, threads: int
+) -> None:
+    monkeypatch.setattr(native.os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    assert native.default_threads() == threads
+    assert wait(request_cpu()).threads == threads
+
+
+@pytest.mark.browser
+def test_a_page_leaves_a_core_too_and_starts_few_workers(in_page: PageRunner) -> None:
+    code = """
+import js
+from pyodide.ffi import to_js
+from py_runtime.cpu.page import default_threads
+own, found = js.navigator.hardwareConcurrency, []
+for cores in {cores}:
+    known = to_js({{"value": cores, "configurable": True}}, dict_converter=js.Object.fromEntries)
+    js.Object.defineProperty(js.navigator, "hardwareConcurrency", known)
+    found.append(default_threads())
+js.Reflect.deleteProperty(js.navigator, "hardwareConcurrency")
+assert js.navigator.hardwareConcurrency == own
+found
+"""
+    cores = [cores for cores, _ in CORES]
+    found = in_page.python(code.format(cores=[*cores, 64]))
+    assert found == [*(threads for _, threads in CORES), 16]
+
+
 def test_threads_that_never_start_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NativeMachine, "start_thread", lambda *_: None)
     values = np.linspace(-3, 3, in_runtime.LARGE, dtype=np.float32)

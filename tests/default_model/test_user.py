@@ -8,12 +8,13 @@ from playwright.sync_api import Browser, expect
 from safetensors.numpy import load_file
 
 from py_runtime.tokens import Tokenizer
+from tests.conftest import serving
 from tests.web.user import User
 from tools.files import ROOT
 
 FOLDER = ROOT / "models" / "SmolLM2-135M-Instruct"
 QUESTION = "What is gravity?"  # the goldens' first prompt
-WORDS = 12  # tokens of an answer: a software GPU writes a few in a second
+WORDS = 12  # tokens of an answer: where all is software, a few take a second
 WEIGHTS = "weights-00001-of-00001.safetensors"
 SLOWLY = 180_000
 # After the second piece of the next answer; others are to come, however late the test would be.
@@ -29,7 +30,12 @@ async def generate(*arguments):
 model._generate = generate
 """
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.timeout(900)]
+
+# On the GPU the page has all kernels as users have them, which takes a software one minutes.
+on_both_devices = pytest.mark.parametrize(
+    "user", ["cpu", pytest.param("gpu", marks=pytest.mark.thorough)], indirect=True
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +49,21 @@ def torchs_answer(goldens: dict[str, np.ndarray]) -> str:
     return tokenizer.decode(goldens["continuation_0"].tolist()[:WORDS])
 
 
-@pytest.fixture(scope="module")
-def user(browser: Browser, site_url: str) -> Iterator[User]:
+@pytest.fixture(scope="module", params=["cpu"])
+def user(request: pytest.FixtureRequest, browser: Browser) -> Iterator[User]:
     """Start a visit; the tests below may follow each other, and none needs another."""
-    context = browser.new_context()
-    user = User(context.new_page(), site_url)
-    user.open()
-    assert not any(WEIGHTS in url for url in user.requests), "nothing is fetched before Load"
-    user.load()
-    user.choose(temperature="0", max_tokens=str(WORDS))
-    yield user
-    context.close()
+    with serving(device=request.param) as address:
+        context = browser.new_context()
+        user = User(context.new_page(), address)
+        user.open()
+        assert not any(WEIGHTS in url for url in user.requests), "nothing is fetched before Load"
+        user.load()
+        user.choose(temperature="0", max_tokens=str(WORDS))
+        yield user
+        context.close()
 
 
+@on_both_devices
 def test_an_answer_is_torchs_and_regenerating_gives_it_again(
     user: User, torchs_answer: str
 ) -> None:
@@ -80,6 +88,7 @@ def test_stop_and_a_second_turn(user: User) -> None:
     expect(user.answers).to_have_count(before + 2)
 
 
+@on_both_devices
 def test_a_lost_device_changes_no_word(user: User, torchs_answer: str) -> None:
     user.new_chat()
     user.page.evaluate("code => inpage.python(code)", LOSE_THE_DEVICE)

@@ -11,7 +11,7 @@ from tests.dynamic_shape.scenarios import SCENARIOS, Scenario, generator
 from tests.golden import Case, check, compare
 from tests.runners import Runner
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 

@@ -92,6 +92,7 @@ def test_gpu_bytes_are_what_the_engine_takes(exported: Path, native: NativeRunne
     assert 0.9 * facts.gpu_bytes <= wait(bytes_taken()) <= facts.gpu_bytes
 
 
+@pytest.mark.thorough  # the next test verifies, too, in this process
 def test_the_whole_command_with_verify(checkpoint: Path, tmp_path: Path) -> None:
     out = tmp_path / "verified"
     command = [sys.executable, "-m", "inpage", "export", str(checkpoint), "-o", str(out)]

@@ -15,6 +15,9 @@ from tests.runners import NativeRunner, Runner
 pytestmark = pytest.mark.torch
 
 CLOSE = Tolerance(2e-3)
+# Of these kinds, which take most of the time, `make test` has one each.
+MANY_ALIKE = ("mlp ", "transformers ")
+ONE_EACH = ("mlp silu()", "transformers Llama")
 IN_PAGE = (
     "nn.TransformerEncoderLayer",
     "counter",
@@ -42,7 +45,14 @@ def case_of(name: str) -> Case:
     return case
 
 
-@pytest.mark.parametrize("entry", MODULES, ids=lambda entry: entry.name)
+def tier(entry: Ordinary) -> list[pytest.MarkDecorator]:
+    is_thorough = entry.name.startswith(MANY_ALIKE) and entry.name not in ONE_EACH
+    return [pytest.mark.thorough] if is_thorough else []
+
+
+@pytest.mark.parametrize(
+    "entry", [pytest.param(entry, id=entry.name, marks=tier(entry)) for entry in MODULES]
+)
 def test_equals_torch(entry: Ordinary, native: NativeRunner) -> None:
     check(case_of(entry.name), native)
 

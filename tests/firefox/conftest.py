@@ -22,7 +22,7 @@ class Site(ShippingRunner):
         super().__init__()
         self.firefox = firefox
         self._server = ExitStack()
-        self.url = self._server.enter_context(serving("--models", str(models)))
+        self.url = self._server.enter_context(serving("--models", str(models), device="gpu"))
 
     def python(self, code: str) -> Any:
         return self.firefox.run("return inpage.python(given)", code)

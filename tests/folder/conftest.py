@@ -28,7 +28,7 @@ class LoadingPage:
     def open_tab(self) -> PageRunner:
         page = self.context.new_page()
         keep_from_loading_stored(page)
-        page.goto(self.site.url)
+        page.goto(f"{self.site.url}?device=cpu")
         page.evaluate("inpage.ready.then(() => null)")
         runner = PageRunner(page)
         runner.python("import py_runtime.download.retries as retries\nretries.FIRST_PAUSE = 0")

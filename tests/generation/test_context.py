@@ -12,6 +12,8 @@ from py_runtime.generation.overflow import fit_messages
 from tests.generation.conftest import Toy
 from tests.toy_model import CONTEXT
 
+pytestmark = pytest.mark.thorough_in_page
+
 GREEDY = {"temperature": 0, "max_tokens": 4, "ignore_eos": True}
 DROPPING = {**GREEDY, "context_overflow": "drop_oldest"}
 WORDS = "B-C-D-E-F-G-H-I-J-K-L-M-N"  # a token for each character

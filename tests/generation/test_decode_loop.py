@@ -50,6 +50,7 @@ def chi_square(tokens: np.ndarray, probabilities: np.ndarray) -> tuple[float, in
     return sum((seen - wanted) ** 2 / wanted for seen, wanted in groups), len(groups) - 1
 
 
+@pytest.mark.thorough_in_page
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_distribution_is_the_references(name: str, runner: Runner) -> None:
     settings = SETTINGS[name]

@@ -41,6 +41,7 @@ PROMPT = [5, 100, 7, 200, 31, 8, 300, 9, 44]
 CLOSE = Tolerance(1e-3, 1e-5)
 
 
+@pytest.mark.thorough_in_page
 @pytest.mark.parametrize(("family", "architecture", "kind"), CASES)
 def test_torch_s_tokens(
     family: str, architecture: str, kind: Kind, tmp_path: Path, runner: Runner

@@ -14,6 +14,7 @@ IN_RUNTIME = "tests.grammar.in_runtime"
 NOT_SENT = ("huge enum", "items nested deeply", "allOf nested deeply")
 
 
+@pytest.mark.thorough_in_page
 def test_texts(runner: Runner) -> None:
     schemas = {name: schema for name, (schema, _) in SCHEMAS.items()}
     schemas |= {name: schema for name, schema in REFUSED.items() if name not in NOT_SENT}

@@ -36,7 +36,10 @@ class Engine:
 
 @pytest.fixture(scope="session")
 def engine_in_page(shared_browser: Browser, files: Path) -> Iterator[Engine]:
-    with serving("--models", str(files)) as address, started_page(shared_browser, address) as page:
+    with (
+        serving("--models", str(files), device="gpu") as address,
+        started_page(shared_browser, address) as page,
+    ):
         yield Engine(page, f"{address}models/")
 
 

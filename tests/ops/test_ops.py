@@ -3,6 +3,7 @@
 from importlib import import_module
 from math import isqrt
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,22 @@ def fold_always(groups: int, limit: int) -> tuple[int, int]:
     return ceil_div(groups, rows), rows
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def ops_of(case: Case) -> frozenset[str]:
+    return frozenset(op.name for op in case.writer.program().ops)
+
+
+def first_of_each() -> list[Any]:
+    """Mark the cases thorough whose ops an earlier case has."""
+    seen: set[frozenset[str]] = set()
+    cases = []
+    for case in CASES:
+        marks = [pytest.mark.thorough] if ops_of(case) in seen else []
+        seen.add(ops_of(case))
+        cases.append(pytest.param(case, marks=marks, id=case.name))
+    return cases
+
+
+@pytest.mark.parametrize("case", first_of_each())
 def test_op_equals_torch_on_a_folded_grid(
     case: Case, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

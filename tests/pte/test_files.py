@@ -12,7 +12,7 @@ from tests.packing import unpack
 from tests.pte.loaded import LoadedPte, loaded, refusal
 from tests.runners import Runner
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
 
 FILES = Path(__file__).parent / "files"
 TOLERANCE = Tolerance(1e-4, relative_rms=1e-5)

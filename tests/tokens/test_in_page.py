@@ -27,7 +27,9 @@ def inside(request: pytest.FixtureRequest) -> Runner:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [SMOLLM2, *(pytest.param(name, marks=pytest.mark.thorough) for name in NAMES[1:])]
+)
 def test_ids_and_texts(inside: Runner, name: str) -> None:
     texts = ["", *lines()[:164:8], *lines()[164::60]]
     with_special = reference_ids(name, texts, add_special_tokens=True)
@@ -58,6 +60,7 @@ def test_half_of_a_surrogate_pair(runner: Runner) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_every_normalisation(runner: Runner) -> None:
     """Python's tables differ natively and in the page; what we make of them does not."""
     texts, digests = runner.run(IN_RUNTIME, "normalise_all", contexts=CONTEXTS)

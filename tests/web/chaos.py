@@ -299,7 +299,7 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         models = write_toy_model(Path(folder)).parent
-        with serving("--models", str(models)) as url:
+        with serving("--models", str(models), device="gpu") as url:  # which it loses
             browser = playwright.chromium.launch(
                 executable_path=str(browsers.find()), args=browsers.flags_for_tests()
             )

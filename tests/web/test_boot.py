@@ -68,7 +68,10 @@ def test_modules_that_the_snapshot_lacks_are_fetched(started: Watched) -> None:
     assert any("/numpy-" in url for url in started.requests)
 
 
-@pytest.mark.parametrize("answer", [{"status": 404}, {"body": "no snapshot at all"}])
+@pytest.mark.parametrize(
+    "answer",
+    [{"body": "no snapshot at all"}, pytest.param({"status": 404}, marks=pytest.mark.thorough)],
+)
 def test_python_starts_without_its_snapshot(
     browser: Browser, site_url: str, answer: dict[str, Any]
 ) -> None:

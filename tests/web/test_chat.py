@@ -11,7 +11,7 @@ from tests.web.user import User
 
 pytestmark = pytest.mark.browser
 
-STATS = re.compile(r"\d+ tokens · ([\d.]+) s \(([^)]+)\) · [\d.]+ tok/s")
+STATS = re.compile(r"\d+ tokens · ([\d.]+) s \(([^)]+)\) · [\d,.]+ tok/s")
 
 
 @pytest.fixture

@@ -61,18 +61,21 @@ def test_no_adapter(browser_type: BrowserType, site_url: str) -> None:
 
 
 SNAPSHOT = "**/snapshots/**"  # without it, Python starts from these files
-SITE_FILES = (
+THOROUGH = (
     "pyodide.asm.wasm",
     "pyodide.mjs",
     "python_stdlib.zip",
     "pyodide-lock.json",
     "numpy-*.whl",
     "inpage-*.whl",
-    "site.json",
 )
+SITE_FILES = ["site.json", *(pytest.param(file, marks=pytest.mark.thorough) for file in THOROUGH)]
 
 
-@pytest.mark.parametrize("file", SITE_FILES)
+@pytest.mark.parametrize(
+    "file",
+    [SITE_FILES[0], *(pytest.param(one, marks=pytest.mark.thorough) for one in SITE_FILES[1:])],
+)
 def test_python_does_not_load(browser: Browser, site_url: str, file: str) -> None:
     page = browser.new_page()
     page.route(SNAPSHOT, lambda route: route.abort())

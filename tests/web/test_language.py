@@ -59,6 +59,20 @@ def english_in(page: Page) -> list[str]:
     return [text for text in texts if ENGLISH.fullmatch(text)]
 
 
+# So that the time of an answer has parts, however fast this machine is.
+A_MOMENT_LATER = """
+import asyncio
+write = type(model)._generate
+
+async def write_later(*arguments):
+    await asyncio.sleep(0.2)
+    async for piece in write(model, *arguments):
+        yield piece
+
+model._generate = write_later
+"""
+
+
 @pytest.fixture(scope="module")
 def german(browser: Browser, toy_site_url: str) -> Iterator[User]:
     """Open the page in a browser that wants German, with nothing loaded."""
@@ -86,6 +100,7 @@ def test_a_chat_in_german(german: User) -> None:
     page.locator("#load").click()
     german.has_loaded()
     german.talk_on()
+    page.evaluate("code => inpage.python(code)", A_MOMENT_LATER)
     page.evaluate("document.querySelector('[name=max_tokens]').value = 4")
     page.locator("#draft").fill("Hello")
     page.locator("#draft").press("Enter")

@@ -52,6 +52,7 @@ def kept_answer(user: User) -> str:
     return answer
 
 
+@pytest.mark.thorough  # on the GPU, which is replaced with all its kernels
 def test_a_device_that_is_lost_while_a_chat_is_saved(user: User) -> None:
     user.choose(max_tokens="60", temperature="0")
     expected = user.text_of(user.ask(QUESTION))

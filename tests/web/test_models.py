@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,10 @@ def models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models
 
 
-@pytest.fixture(scope="module")
-def user(browser: Browser, models: Path) -> Iterator[User]:
+@contextmanager
+def opened(browser: Browser, models: Path, device: str) -> Iterator[User]:
     """Open a page of a site with these models."""
-    with serving("--models", str(models)) as address:
+    with serving("--models", str(models), device=device) as address:
         context = browser.new_context()
         user = User(context.new_page(), address)
         user.open()
@@ -42,8 +43,21 @@ def user(browser: Browser, models: Path) -> Iterator[User]:
         context.close()
 
 
-@pytest.fixture
-def panel(user: User) -> Iterator[Locator]:
+@pytest.fixture(scope="module")
+def user(browser: Browser, models: Path) -> Iterator[User]:
+    with opened(browser, models, "cpu") as user:
+        yield user
+
+
+@pytest.fixture(scope="module")
+def gpu_user(browser: Browser, models: Path) -> Iterator[User]:
+    """Open a page on the GPU, where no model is loaded."""
+    with opened(browser, models, "gpu") as user:
+        yield user
+
+
+@contextmanager
+def panel_of(user: User) -> Iterator[Locator]:
     """Open; closed at the end."""
     user.page.locator("#modelChip").click()
     panel = user.page.get_by_role("dialog", name="Models")
@@ -52,14 +66,24 @@ def panel(user: User) -> Iterator[Locator]:
     user.page.evaluate("document.querySelector('#models').close()")
 
 
+@pytest.fixture
+def panel(user: User) -> Iterator[Locator]:
+    with panel_of(user) as panel:
+        yield panel
+
+
+@pytest.fixture
+def gpu_panel(gpu_user: User) -> Iterator[Locator]:
+    with panel_of(gpu_user) as panel:
+        yield panel
+
+
 def row(panel: Locator, name: str) -> Locator:
     return panel.locator("#modelRows li").filter(has=panel.page.get_by_text(name, exact=True))
 
 
-# In this order: what one test loads or keeps, the next ones have ---------------------------------
-
-
-def test_plain_words_come_first(user: User, panel: Locator) -> None:
+def test_plain_words_come_first(gpu_user: User, gpu_panel: Locator) -> None:
+    panel = gpu_panel
     expect(panel).to_contain_text("often wrong")
     expect(panel.get_by_text("No graphics card is in use").last).to_be_visible()
     expect(panel.get_by_text("Models run on your graphics card")).to_be_hidden()
@@ -69,14 +93,18 @@ def test_plain_words_come_first(user: User, panel: Locator) -> None:
     expect(facts).to_be_hidden()
     row(panel, "Toy").get_by_text("Technical details").click()
     expect(facts).to_contain_text("context of ")
-    assert user.faults_of_access() == []
+    assert gpu_user.faults_of_access() == []
 
 
-def test_what_fits_this_gpu_and_what_does_not(panel: Locator) -> None:
+def test_what_fits_this_gpu_and_what_does_not(gpu_panel: Locator) -> None:
+    panel = gpu_panel
     expect(row(panel, "Toy")).to_contain_text("fits this GPU")
     expect(row(panel, "Vast")).not_to_contain_text("fits this GPU")
     expect(row(panel, "Vast").locator(".fit")).to_contain_text("Too large for this GPU")
     expect(panel.get_by_role("button", name="Download and load: Vast")).to_be_disabled()
+
+
+# In this order: what one test loads or keeps, the next ones have ---------------------------------
 
 
 def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Locator) -> None:
