@@ -13,6 +13,7 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 
 NOTHING = "–"
 UNFINISHED = "did not finish"
+ANSWER = 64  # tokens of an answer that somebody waits for
 MAX_OPS = 5  # that the remarks name
 
 
@@ -60,6 +61,19 @@ def figure_rows(results: Json) -> list[Row]:
     def start(figure: str, kind: str) -> Callable[[Json], str]:
         return lambda engine: median_and_spread(engine[figure][kind])
 
+    def answered(kind: str) -> Callable[[Json], str]:
+        """Add up medians: of the start, of a prompt, of an answer's tokens."""
+
+        def say(engine: Json) -> str:
+            short = engine["runs"].get("128", {})
+            parts = (engine["start_up_s"][kind], short.get("first_token_s"), short.get("decode"))
+            if not all(parts):
+                return NOTHING
+            begun, read, speed = map(statistics.median, parts)
+            return round_figure(begun + read + ANSWER / speed)
+
+        return say
+
     def fetched(kind: str) -> Callable[[Json], str]:
         return lambda engine: megabytes(engine["fetched_bytes"].get(kind))
 
@@ -82,6 +96,8 @@ def figure_rows(results: Json) -> list[Row]:
         ("start, warm, s", start("start_up_s", "warm")),
         ("of it the model, cold, s", start("load_s", "cold")),
         ("of it the model, warm, s", start("load_s", "warm")),
+        (f"opened → 128 tokens read, {ANSWER} written, cold, s", answered("cold")),
+        (f"opened → 128 tokens read, {ANSWER} written, warm, s", answered("warm")),
         ("fetched, cold", fetched("cold")),
         ("fetched, warm", fetched("warm")),
         ("memory of the page", memory("renderer_bytes")),

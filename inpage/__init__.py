@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from py_runtime.generation.pieces import Piece
     from py_runtime.gpu import Device
     from py_runtime.model import Model
+    from py_runtime.sampling.step import register_sampler
 
 __all__ = [
     "CancelToken",
@@ -34,6 +35,7 @@ __all__ = [
     "glass",
     "load",
     "models",
+    "register_sampler",
 ]
 
 # Imported when they are asked for: the page's server stands on this package, too, and needs no GPU.
@@ -43,6 +45,7 @@ PLACES = {
     "Model": "py_runtime.model",
     "ModelEntry": "inpage.listing",
     "Piece": "py_runtime.generation.pieces",
+    "register_sampler": "py_runtime.sampling.step",
 }
 
 

@@ -6,8 +6,8 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 import inpage
 from py_runtime import __version__
@@ -15,6 +15,9 @@ from py_runtime.base.defaults import DEFAULTS, DEVICE_VARIABLE
 from py_runtime.base.errors import InpageError
 from py_runtime.base.printing import print_plainly
 from py_runtime.gguf.part_names import model_name
+
+if TYPE_CHECKING:
+    from py_runtime.model import Model
 
 USAGE = """\
 usage: inpage COMMAND …
@@ -78,6 +81,7 @@ def chat(arguments: list[str]) -> int:
             metavar="N",
             help=f"{SETTINGS[name]} (%(default)s)",
         )
+    add_adapter_option(parser)
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", help="limit of an answer (what the context holds)"
     )
@@ -92,7 +96,8 @@ def chat(arguments: list[str]) -> int:
         from py_runtime.graph.device_choice import choose_device
 
         device = await choose_device(options.device, options.threads, notes)
-        return await TerminalChat(options.model, options.system, fields).run(device)
+        chat = TerminalChat(options.model, options.system, fields, options.adapter)
+        return await chat.run(device)
 
     return run(options.model, work(), options.device)
 
@@ -154,13 +159,20 @@ def api(arguments: list[str]) -> int:
         metavar="NAME",
         help="another name of this server (may be repeated)",
     )
+    add_adapter_option(parser)
     add_device_options(parser)
     options = parser.parse_args(arguments)
     try:
         from inpage.http_api import serve_api
     except ImportError as error:
         return refuse(f"{error.name} is missing: pip install 'inpage[native]'")
-    load = partial(inpage.load, options.model, device=options.device, threads=options.threads)
+
+    async def load() -> "Model":
+        model = await inpage.load(options.model, device=options.device, threads=options.threads)
+        for where, strength in options.adapter:
+            await model.adapters.load(where, strength)
+        return model
+
     work = serve_api(load, options.host, options.port, options.allow_host)
     return run(options.model, work, options.device)
 
@@ -176,6 +188,27 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=int, metavar="N", help="threads of the processor (all but one core)"
     )
+
+
+def add_adapter_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for adapters."""
+    parser.add_argument(
+        "--adapter",
+        type=adapter_of,
+        action="append",
+        default=[],
+        metavar="PATH[:STRENGTH]",
+        help="a LoRA adapter to apply: a folder of PEFT's, or a .gguf (may be repeated)",
+    )
+
+
+def adapter_of(given: str) -> tuple[str, float]:
+    """Split PATH[:STRENGTH]; a path may hold colons of its own."""
+    path, _, strength = given.rpartition(":")
+    try:
+        return (path, float(strength)) if path else (given, 1.0)
+    except ValueError:
+        return given, 1.0
 
 
 def in_checkout(command: str, module: str) -> Command:

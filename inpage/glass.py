@@ -12,33 +12,49 @@ Names are those of TransformerLens; docs/glass.md has all of them.
 
 from py_runtime.glass.cache import ActivationCache
 from py_runtime.glass.edits import Edit
+from py_runtime.glass.graph_view import graph_view, op_view, values_of
+from py_runtime.glass.kernel_lab import kernel_lab
+from py_runtime.glass.memory_view import memory_view
+from py_runtime.glass.own_ops import kernel_of, own_op, replace
 from py_runtime.glass.runs import Hook, hooks, run_with_cache, run_with_hooks
 from py_runtime.glass.score import Alternative, Score, score
 from py_runtime.glass.steering import clear, edits_of, set_strength, steer, steered
+from py_runtime.glass.timeline import timeline
 from py_runtime.glass.views.attention import attention
 from py_runtime.glass.views.lens import lens
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
+from py_runtime.ops.registry import Op
 
 __all__ = [
     "ActivationCache",
     "Alternative",
     "Edit",
     "Hook",
+    "Op",
     "Score",
     "attention",
     "clear",
     "edits_of",
+    "graph_view",
     "hooks",
+    "kernel_lab",
+    "kernel_of",
     "lens",
+    "memory_view",
     "neurons",
     "norms",
+    "op_view",
+    "own_op",
     "patch",
+    "replace",
     "run_with_cache",
     "run_with_hooks",
     "score",
     "set_strength",
     "steer",
     "steered",
+    "timeline",
+    "values_of",
 ]

@@ -26,4 +26,4 @@ class CostliestFirst:
 
 
 def cost(item: pytest.Item) -> int:
-    return max(LEAST, *(COSTS.get(marker.name, LEAST) for marker in item.iter_markers()))
+    return max([LEAST, *(COSTS.get(marker.name, LEAST) for marker in item.iter_markers())])

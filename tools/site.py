@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from py_runtime.base.defaults import DEFAULTS, DEVICE_VARIABLE
+from py_runtime.base.defaults import DEFAULTS, device_of_environment
+from py_runtime.base.errors import RequestError
 from tools import models
 from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
@@ -129,6 +130,10 @@ class Site:
 
         `model_root` defaults to the folder models/ if there is one.
         """
+        try:
+            device_of_environment()
+        except RequestError as error:
+            raise SiteError(str(error)) from None
         if model_root is None and (ROOT / "models").is_dir():
             model_root = ROOT / "models"
         if model_root is not None and not model_root.is_dir():
@@ -218,7 +223,7 @@ class Site:
         }
         if self.hub:
             described["hub"] = self.hub[0]
-        if device := os.environ.get(DEVICE_VARIABLE):
+        if device := device_of_environment():
             described["device"] = device
         snapshot = self.snapshots.find(wheel)
         if snapshot is not None:

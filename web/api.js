@@ -11,10 +11,13 @@ export function createInpage(listeners) {
   const noticeListeners = new Set();
   /** @type {Map<string, any>} */
   let sources = new Map(); // of the loaded models, by name
+  /** @type {{ model: string, name: string, where: string | File[] }[]} */
+  let adapters = []; // of these models
   /** @type {Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
+      adapters = adapters.filter(({ model }) => model in notice.paths);
       sources = new Map(Object.entries(notice.paths).map(([name, path]) => [name, sources.get(name) ?? path]));
       listeners.onModel();
     } else for (const listener of noticeListeners) listener(notice);
@@ -37,6 +40,7 @@ export function createInpage(listeners) {
     try {
       const options = { onEvent: onProgress, signal, urgent: !keep }; // it takes the place of whatever runs
       const result = await allowed((hub) => client.call("load", { where, device, threads, kernels, hub, keep, is_restored: isRestored }, options));
+      if (result.adapters?.length && inpage.loaded) adapters.push({ model: inpage.loaded.name, name: result.name, where });
       if (result.context) sources.set(result.name, where); // else it cannot be talked to
       return result;
     } finally {
@@ -61,6 +65,17 @@ export function createInpage(listeners) {
       if (!options.keep) restoring?.abort(); // the user wants another model instead
       return load(where, options, false);
     },
+    adapters: {
+      list: () => client.call("adapters", {}),
+      async load(where, { name, strength } = {}) {
+        const found = await client.call("adapters", { where, name, strength });
+        if (inpage.loaded) adapters.push({ model: inpage.loaded.name, name: found.at(-1).name, where });
+        return found;
+      },
+      setStrength: (name, strength) => client.call("adapters", { name, strength }),
+      remove: (name) => client.call("adapters", { name, is_removed: true }),
+    },
+    samplers: () => client.call("samplers", {}),
     hubFiles: (where) => allowed((hub) => client.call("hub_files", { where, hub })),
     keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keep_files", { files }, { onEvent, signal }),
     unload: (name) => client.call("unload", { name }),
@@ -78,7 +93,10 @@ export function createInpage(listeners) {
     },
     interrupt: () => client.interrupt(),
     async restart(options = {}) {
+      /** @type {any} */
       let last = null;
+      const strengths = new Map((inpage.loaded?.adapters ?? []).map(({ name, strength }) => [name, strength]));
+      const applied = adapters;
       if (restoring && client.isSilent) sources = new Map(); // what was brought back does not return either
       const own = restoring = new AbortController();
       const signal = options.signal ? AbortSignal.any([options.signal, own.signal]) : own.signal;
@@ -90,6 +108,8 @@ export function createInpage(listeners) {
       try {
         listeners.onRestart(await client.ready);
         for (const where of [...sources.values()]) last = await load(where, { ...options, signal, keep: true }, true);
+        adapters = applied.filter(({ model, name }) => last?.name === model && strengths.has(name));
+        for (const { model, name, where } of adapters) await client.call("adapters", { model, where, name, strength: strengths.get(name) });
       } finally {
         if (restoring === own) restoring = null;
       }

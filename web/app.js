@@ -4,12 +4,14 @@ import { createInpage } from "./api.js";
 import "./ui/attachments.js";
 import { opened } from "./ui/chat_storage.js";
 import { page } from "./ui/elements.js";
+import { on } from "./ui/events.js";
 import { showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
 import { lazy } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { act } from "./ui/message_actions.js";
 import { loadStored, showModel } from "./ui/models.js";
 import { arrived, notify } from "./ui/notices.js";
+import { openLinkedPanel, openPanel } from "./ui/panels.js";
 import { keepOffline, reloadsIsolated } from "./ui/service_worker.js";
 import "./ui/shortcuts.js";
 import { reopen, tools } from "./ui/sidebar.js";
@@ -25,6 +27,7 @@ import { tell } from "./ui/wording.js";
  * @property {string} [act] with its message
  * @property {"attachFiles" | "files" | "importFile"} [chooses]
  * @property {Dialog} [opens]
+ * @property {string} [panel] its name, or none for the last one
  * @property {keyof typeof tools} [tool]
  */
 
@@ -34,6 +37,7 @@ const dialogs = {
   notebook: lazy(() => import("./ui/notebook.js")),
   settings: lazy(() => import("./ui/settings_dialog.js")),
 };
+const loadDock = lazy(() => import("./ui/dock.js"));
 const loadHub = lazy(() => import("./ui/hub.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
@@ -44,12 +48,15 @@ async function openDialog(name) {
 
 document.addEventListener("click", ({ target }) => {
   const button = /** @type {Element} */ (target).closest("button");
-  const { act: isOfMessage, chooses, opens, tool } = /** @type {ButtonData} */ (button?.dataset ?? {});
+  const { act: isOfMessage, chooses, opens, panel, tool } = /** @type {ButtonData} */ (button?.dataset ?? {});
   if (button && isOfMessage) act(button);
   if (tool) tools[tool]();
   if (opens) openDialog(opens);
   if (chooses) page[chooses].click();
+  if (panel !== undefined) openPanel(panel);
 });
+on("panelwanted", async (wanted) => (await arrived(loadDock()))?.showPanel(wanted));
+addEventListener("hashchange", openLinkedPanel);
 
 const address = new URLSearchParams(location.search);
 const { inpage, client } = createInpage({
@@ -66,3 +73,4 @@ inpage.ready.then(keepOffline).catch(() => {}); // an engine that did not start,
 if (crossOriginIsolated || !await reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
+openLinkedPanel();

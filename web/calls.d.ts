@@ -137,6 +137,8 @@ export interface Calls {
   hub_files: { where: string, hub: HubPermission | null };
   keep_files: { files: File[] };
   unload: { name?: string };
+  adapters: { model?: string, where?: string | File[], name?: string, strength?: number, is_removed?: boolean };
+  samplers: {};
   stored: {};
   delete_stored: { name_or_url: string };
   chat: { request: object };

@@ -31,6 +31,17 @@ export interface Inpage {
   /** The same with files of the user's: an ExecuTorch program, perhaps with its data and a tokenizer. */
   load(files: File[], options?: LoadOptions): Promise<OpenedFiles>;
   load(where: string | File[], options?: LoadOptions): Promise<LoadedModel | OpenedFiles>;
+  /** The samplers that a request can name, besides its usual settings; those that Python registered are among them. */
+  samplers(): Promise<SamplerKind[]>;
+  /** LoRA adapters of the model that was loaded last, applied as it runs: PEFT's two files, or a GGUF file. */
+  readonly adapters: {
+    list(): Promise<AppliedAdapter[]>;
+    /** Files of the user's, or the address of a folder or a .gguf on this site; all that are applied come back. */
+    load(where: string | File[], options?: { name?: string; strength?: number }): Promise<AppliedAdapter[]>;
+    /** From the next token on. */
+    setStrength(name: string, strength: number): Promise<AppliedAdapter[]>;
+    remove(name: string): Promise<AppliedAdapter[]>;
+  };
   /**
    * What a repository of the Hugging Face Hub has to choose from: `owner/name`, or an address as `load` takes it. The
    * page asks its user before the Hub is asked for the first time.
@@ -125,7 +136,7 @@ export interface InpageError extends Error {
 }
 
 export type ErrorCode =
-  | "aborted" | "chat_template_error" | "context_length_exceeded" | "crashed" | "disposed" | "gpu_device_lost" | "gpu_error"
+  | "aborted" | "adapter" | "chat_template_error" | "context_length_exceeded" | "crashed" | "disposed" | "gpu_device_lost" | "gpu_error"
   | "gpu_out_of_memory" | "gpu_unavailable" | "gpu_validation" | "graph_error" | "hub_access" | "hub_consent"
   | "hub_error" | "input_error" | "inpage_error"
   | "invalid_request" | "model_error" | "model_file" | "model_hash" | "model_header" | "model_layout"
@@ -292,6 +303,25 @@ export interface HubChoice {
   fit: string;
 }
 
+export interface NamedSampler {
+  name: string;
+  [parameter: string]: number | string;
+}
+
+export interface SamplerKind {
+  name: string;
+  title: string;
+  about: string;
+  /** A text has no bounds. */
+  parameters: { name: string; default: number | string; least: number | null; most: number | null; about: string; is_whole: boolean }[];
+}
+
+export interface AppliedAdapter {
+  name: string;
+  /** 1: as it was trained. */
+  strength: number;
+}
+
 export interface LoadedModel {
   name: string;
   /** As `models()` has it: names may be shared, paths are not. Null of files that were given to `load`. */
@@ -317,6 +347,7 @@ export interface LoadedModel {
     chosen: string;
   };
   device: Device;
+  adapters: AppliedAdapter[];
   /** The model in a line, and the same in English. */
   messages: EngineMessage[];
   facts: string;
@@ -357,6 +388,8 @@ export interface GenerationRequest {
   /** Added to the logits of these token ids. */
   logit_bias?: Record<string, number> | null;
   seed?: number | null;
+  /** Ours: one of `samplers()` by name, with its parameters, or several in their order. */
+  sampler?: NamedSampler | NamedSampler[] | null;
   /** As many as the context holds if not given. */
   max_tokens?: number | null;
   max_completion_tokens?: number | null;
@@ -399,6 +432,11 @@ export interface ChatRequest extends GenerationRequest {
   reasoning_format?: "auto" | "none" | null;
   /** Ours: the answer is the rest of the last message, which is the assistant's. */
   continue_final_message?: boolean | null;
+  /**
+   * Ours: the tokens of that last message, as an answer's `token_ids` have them. They take the place of its content in
+   * the prompt, so that it is continued exactly; needs `continue_final_message`.
+   */
+  continue_token_ids?: number[] | null;
 }
 
 /** One of the two prompts. */
@@ -521,6 +559,8 @@ export interface Usage {
     time_to_first_token_s: number | null;
     prefill_tokens_per_s: number | null;
     decode_tokens_per_s: number | null;
+    /** The settings that the answer was drawn with, and the seed, also where the request names none. */
+    sampling: Sampling;
     /** Messages that were left out, to make room. */
     dropped_messages?: number;
     // What a token after the first cost, on average.
@@ -531,6 +571,17 @@ export interface Usage {
     python_ms_per_token?: number | null;
     submitting_ms_per_token?: number;
   };
+}
+
+export interface Sampling {
+  temperature: number;
+  top_k: number;
+  top_p: number;
+  min_p: number;
+  repetition_penalty: number;
+  frequency_penalty: number;
+  presence_penalty: number;
+  seed: number;
 }
 
 export interface PythonOptions {

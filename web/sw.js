@@ -9,7 +9,7 @@
 const CACHE = "inpage";
 const PATIENCE_MILLISECONDS = 4000; // for the site's answer, where something is kept
 const AT_ONCE = 4;
-// Only there do the headers mean anything.
+// Headers matter only for requests with these destinations.
 const CONTEXTS = new Set(["document", "iframe", "worker", "sharedworker"]);
 // Their URLs carry a hash, and the browser's own cache also keeps their machine code: it is asked first.
 const UNCHANGING = /^(?:pyodide|vendor|assets|snapshots)\//;

@@ -15,7 +15,7 @@ from py_runtime.base.short_texts import short
 from py_runtime.base.tool_call import ToolCall
 from py_runtime.generation.options import take_bool, unknown_field
 from py_runtime.generation.pieces import Piece, Usage
-from py_runtime.sampling import TokenLogprob
+from py_runtime.sampling import SamplingSettings, TokenLogprob
 
 if TYPE_CHECKING:
     from py_runtime.model import Model
@@ -225,6 +225,7 @@ def usage_json(usage: Usage) -> Json:
         "time_to_first_token_s": usage.time_to_first_token_s,
         "prefill_tokens_per_s": usage.prefill_tokens_per_s,
         "decode_tokens_per_s": usage.decode_tokens_per_s,
+        "sampling": _sampling_json(usage.sampling),
     }
     if usage.work is not None:
         extra |= {f"{name}_per_token": value for name, value in asdict(usage.work).items()}
@@ -239,6 +240,11 @@ def usage_json(usage: Usage) -> Json:
         **(thoughts if usage.reasoning_tokens else {}),
         "extra": extra,
     }
+
+
+def _sampling_json(settings: SamplingSettings) -> Json:
+    """Return the settings in effect, and the seed, also where the request names none."""
+    return {name: value for name, value in asdict(settings).items() if name != "logit_bias"}
 
 
 def _count(given: Any) -> int:

@@ -46,6 +46,7 @@ from py_runtime.model.stores import Store, open_store
 from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
+    from py_runtime.app.adapter_calls import AdapterCalls
     from py_runtime.app.hub_calls import HubCalls
     from py_runtime.app.outer_page import OuterPage
     from py_runtime.model.pte_store import PteFiles
@@ -56,6 +57,7 @@ FETCHING = 0.9  # of a load from the Hub
 # The methods that pages call, by the names and the fields that web/calls.d.ts declares.
 CALLS = (
     *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
+    *("adapters", "samplers"),
     *("chat", "complete", "embed", "count_tokens", "verify", "glass"),
 )
 
@@ -237,8 +239,11 @@ class Engine:
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:
         """Load a user's files; return what load() gives, and `about`, which describes them."""
-        from py_runtime.app.dropped_files import dropped  # few need them
+        from py_runtime.app.adapter_calls import holds_adapter  # few need them
+        from py_runtime.app.dropped_files import dropped
 
+        if await holds_adapter(listed):
+            return await self._load_adapter(listed)
         files = dropped(listed)
         try:
             await files.open()
@@ -251,6 +256,47 @@ class Engine:
         except InpageError as error:
             raise files.fault(error) from None
         return {**result, "about": files.about()}
+
+    async def _load_adapter(self, listed: list[Any]) -> Json:
+        try:
+            return await self._adapters.load_files(listed)
+        except AbortedError:
+            raise
+        except InpageError as error:
+            from py_runtime.app.dropped_files import FilesError
+            from py_runtime.base.markdown import cannot_be_loaded
+
+            raise FilesError(error, cannot_be_loaded(error)) from None
+
+    async def adapters(
+        self,
+        *,
+        model: Any = None,
+        where: Any = None,
+        name: Any = None,
+        strength: Any = None,
+        is_removed: Any = None,
+        cancel: CancelToken,
+    ) -> list[Json]:
+        """Load an adapter onto a model, change the strength of one, or remove one; list all.
+
+        `where`: files that the user gave, or an address of this site.
+        """
+        work = self._adapters.change(model, where, name, strength, is_removed)
+        return await until_cancelled(work, cancel)
+
+    async def samplers(self) -> list[Json]:
+        """Describe the samplers that a request can name, those that users registered included."""
+        import py_runtime.sampling.steps  # noqa: F401  (registers those of the engine)
+        from py_runtime.sampling.step import KINDS
+
+        return [kind.described() for kind in KINDS.values()]
+
+    @property
+    def _adapters(self) -> "AdapterCalls":
+        from py_runtime.app.adapter_calls import AdapterCalls  # few need it
+
+        return AdapterCalls(self.loaded, self.site)
 
     async def _load_program(self, files: "PteFiles", load: "Load") -> Json:
         """Load a program that Python can run; the model to chat with stays loaded."""

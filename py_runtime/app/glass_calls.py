@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from py_runtime.app.load_progress import Emit
+from py_runtime.app.message_views import MESSAGE_VIEWS
+from py_runtime.app.room_calls import ROOM_VIEWS
+from py_runtime.app.steering_calls import STEERING_VIEWS
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
@@ -200,4 +203,7 @@ VIEWS: dict[str, View] = {
     "norms": _of_text(norms, "outliers"),
     "neurons": _of_text(neurons, "layers", "position", "k", "promoted"),
     "patch": _patch,
+    **MESSAGE_VIEWS,
+    **ROOM_VIEWS,
+    **STEERING_VIEWS,
 }

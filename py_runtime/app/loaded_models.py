@@ -72,7 +72,7 @@ class LoadedModels:
         self.running[cancel] = model
         warming = asyncio.ensure_future(self._warm_up(model, cancel, with_template))
         self._loaded.append(LoadedModel(model, described, kernels, warming))
-        self._tell(message("model_loaded", name=model.manifest.name))
+        self.tell(message("model_loaded", name=model.manifest.name))
 
     async def _warm_up(self, model: Model, cancel: CancelToken, with_template: bool) -> None:
         # An answer that is asked for meets the fault, or what was interrupted, again.
@@ -86,9 +86,9 @@ class LoadedModels:
             async with loaded.model.idle():
                 self._loaded.remove(loaded)
                 loaded.model.unload()
-            self._tell(message("model_unloaded", name=loaded.name))
+            self.tell(message("model_unloaded", name=loaded.name))
 
-    def _tell(self, said: Message) -> None:
+    def tell(self, said: Message) -> None:
         """Tell pages of the last one, and where each came from: a restart brings all back."""
         paths = {loaded.name: loaded.described["path"] for loaded in self._loaded}
         last = self.last.described if self.last else None

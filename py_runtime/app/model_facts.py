@@ -32,6 +32,7 @@ def describe_model(model: Model) -> Json:
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),
         "device": describe_device(model.graph.device),
+        "adapters": [],
     }
     return {**described, **in_a_line(model_messages(described))}
 

@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from py_runtime.app.answer_outcome import outcome
@@ -34,8 +34,15 @@ What you type while an answer is written waits for the next prompt."""
 class TerminalChat:
     """A chat: Ctrl-C stops an answer and keeps it, Ctrl-D leaves. A pipe is one prompt."""
 
-    def __init__(self, where: str, system: str | None, fields: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        where: str,
+        system: str | None,
+        fields: dict[str, Any],
+        adapters: Sequence[tuple[str, float]] = (),
+    ) -> None:
         self._where = where
+        self._adapters = adapters  # paths, and their strengths
         # Thoughts are shown as they come.
         shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
         self._fields = {**fields, **shown}
@@ -48,6 +55,8 @@ class TerminalChat:
         model = await Model.load(device, self._where, self._status.show_load)
         self._status.clear()
         try:
+            for where, strength in self._adapters:
+                await model.adapters.load(where, strength)
             if not sys.stdin.isatty():
                 return 0 if await self._answer(model, sys.stdin.read().strip()) else 1
             tell("/help tells what can be typed; Ctrl-C stops an answer, Ctrl-D leaves")

@@ -99,6 +99,7 @@ ENGLISH: dict[str, str] = {
     # Notices
     "model_loaded": "{name} is loaded.",
     "model_unloaded": "{name} is no longer loaded.",
+    "adapters_changed": "The adapters of {name} have changed.",
     "only_stored_models": "Only models in this browser's storage are listed: {reason}.",
     "storage_refuses_page": "This browser does not let the page keep files ({reason}): the model "
     "stays in memory, and it is downloaded again next time.",

@@ -35,11 +35,11 @@ async def list_stored() -> list[tuple[str, int, float]]:
     """List (name, bytes, milliseconds of the last change) of everything stored."""
     rows = []
     entries = (await _folder()).entries()
-    # Not `async for`: Pyodide tells a future of its own, and where that was cancelled meanwhile,
-    # its error stays and takes the next answer of JavaScript's away from whoever waits for it.
+    # No `async for`: Pyodide resolves a future of its own for each step. Where that was cancelled,
+    # its error stays, and the next answer from JavaScript never reaches the code that awaits it.
     while not (step := await _answer(entries.next())).done:
         name, entry = step.value
-        # What another tab deletes meanwhile is not listed.
+        # A file that another tab deletes meanwhile is left out.
         with suppress(StorageError):
             file = await _answer(entry.getFile())
             rows.append((str(name), int(file.size), float(file.lastModified)))

@@ -75,7 +75,7 @@ class ChatTemplate:
 
     @cached_property
     def _render(self) -> "Render":
-        # Not before a template is rendered: importing jinja2 takes longer than all the rest.
+        # Imported with the first template: jinja2 takes longer to import than all the rest.
         plain_markup.stand_in_where_missing()
         from py_runtime.chat.environment import compile_template
 

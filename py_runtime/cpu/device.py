@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from py_runtime.base.defaults import CPU
 from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError
 from py_runtime.cpu.kernel_table import (
     constant_bits,
@@ -21,7 +22,7 @@ from py_runtime.cpu.kernel_table import (
     plugged_fragments,
 )
 from py_runtime.cpu.memory import Addresses
-from py_runtime.gpu.interface import CPU, TIMESTAMPS, Device
+from py_runtime.gpu.interface import TIMESTAMPS, Device
 from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     AdapterInfo,
@@ -148,11 +149,18 @@ class CpuDevice(Device):
         self._used = max(self._used, self._addresses.end)
         return address
 
-    def _put(self, label: str, table: np.ndarray) -> int:
-        """Return the address of a copy of a table."""
-        address = self._allocate(label, table.nbytes)
-        self._machine.start(Task([(address, table)]))
-        return address
+    def _put_all(self, tables: Sequence[tuple[str, np.ndarray]]) -> list[tuple[str, int]]:
+        """Return the labels of tables with the addresses of copies of them, all or nothing."""
+        placed: list[tuple[str, int]] = []
+        try:
+            for label, table in tables:
+                placed.append((label, self._allocate(label, table.nbytes)))
+                self._machine.start(Task([(placed[-1][1], table)]))
+        except BaseException:
+            for _, address in placed:
+                self._addresses.free(address)
+            raise
+        return placed
 
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
         self._check()
@@ -170,7 +178,7 @@ class CpuDevice(Device):
         """Write a `Pipeline` of shaders/cpu/kernel.h for each spec."""
         self._check()
         table = kernel_table()
-        pipelines = []
+        rows = []
         for spec in specs:
             if spec.kernel is None:
                 raise GpuValidationError(f"'{spec.label}' is WGSL alone, which a CPU cannot run")
@@ -181,21 +189,21 @@ class CpuDevice(Device):
                 plugs[slot] = self._machine.call("fragment_at", fragment)
             constants = constant_bits(spec.kernel, dict(spec.constants))
             row = np.concatenate([np.array([run, grain, NO_SPLITS], np.uint32), plugs, constants])
-            pipelines.append(Pipeline(spec.label, self._put(spec.label, row)))
-        return pipelines
+            rows.append((spec.label, row))
+        return [Pipeline(label, address) for label, address in self._put_all(rows)]
 
     async def _create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]:
         """Write a `Call` of shaders/cpu/kernel.h for each spec."""
         self._check()
         table = kernel_table()
-        groups = []
+        rows = []
         for spec in specs:
             row = np.zeros(1 + len(table.bindings), np.uint32)
             row[0] = spec.pipeline.handle
             for name, binding in zip(spec.names, spec.bindings, strict=True):
                 row[1 + table.bindings[name]] = binding.buffer.handle + binding.offset
-            groups.append(BindGroup(spec.label, self._put(spec.label, row)))
-        return groups
+            rows.append((spec.label, row))
+        return [BindGroup(label, address) for label, address in self._put_all(rows)]
 
     def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan:
         self._check()
@@ -206,8 +214,8 @@ class CpuDevice(Device):
                 row[1:] = step.source.handle, step.destination.handle
             else:
                 row[0] = step.bind_group.handle
-        plan.steps_at = self._put(label, table)
-        plan.counts_at = self._allocate(label, len(table) * PLAN_COLUMNS * WORD)
+        counts = np.zeros((len(table), PLAN_COLUMNS), np.uint32)
+        (_, plan.steps_at), (_, plan.counts_at) = self._put_all([(label, table), (label, counts)])
         return plan
 
     def _submit(

@@ -105,7 +105,10 @@ class NativeMachine(Machine):
 
     def start_thread(self, number: int, stack: int) -> None:
         thread = threading.Thread(target=self._work, args=(number, stack), daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # a container may allow few: the others take its share
+            return
         self._pool.append(thread)
 
     def _work(self, number: int, stack: int) -> None:
@@ -132,7 +135,12 @@ class NativeMachine(Machine):
         return _done(np.diff(np.array(moments)).astype(np.float64))
 
     def _replay(self, plan: CpuPlan, first: int, last: int) -> None:
-        if self.call("replay", plan.steps_at, plan.counts_at, first, last, math.inf) != last:
+        try:
+            at = self.call("replay", plan.steps_at, plan.counts_at, first, last, math.inf)
+        except wasmtime.Trap as trap:
+            why = str(trap).strip().rpartition("\n")[2].strip(" 0123456789:")  # behind a backtrace
+            raise GpuDeviceLostError(f"the CPU's kernels have failed: {why}") from None
+        if at != last:
             raise GpuDeviceLostError("a thread of the CPU's kernels has ended while it computed")
 
     def close(self) -> None:
@@ -142,7 +150,7 @@ class NativeMachine(Machine):
 
 
 def _done(result: T) -> "asyncio.Future[T]":
-    """Return the result as a future of the loop's next turn: whoever waits gets theirs before."""
+    """Return the result as a future that is done in the loop's next turn, after earlier ones."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

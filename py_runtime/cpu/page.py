@@ -127,8 +127,8 @@ class PageMachine(Machine):
         """Return a bare future: a task around the promise would cost turns of the page's loop."""
         future = asyncio.get_running_loop().create_future()
 
-        # The bridge writes to the results later: while it has these, nobody frees them, even where
-        # whoever waited was cancelled. Nor is the machine closed, which is `self`.
+        # The bridge writes to the results later: `arrived` keeps them alive until then, also if the
+        # caller was cancelled; and with `self`, the machine stays open.
         def arrived(nothing: None) -> None:
             if not future.done() and self:
                 future.set_result(results)

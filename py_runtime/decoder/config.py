@@ -11,9 +11,9 @@ QUERY = "_query"  # ends the names of those that turn queries alone, where these
 SILU, GELU, CLAMPED = "silu", "gelu", "clamped"
 # Where a layer has norms: ahead of attention and MLP, after both, or in both places.
 BEFORE, AFTER, AROUND = "before", "after", "around"
-# What q and k are normalised over: each head, or all heads of a token together.
+# How q and k are normalised: each head on its own, or all heads of a token together.
 HEADS, ROWS = "heads", "rows"
-# What mixes the tokens of a layer.
+# The kinds of mixers: the part of a layer in which tokens see each other.
 ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
 SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
 

@@ -232,7 +232,7 @@ def _scales_queries(values: Mapping[str, Any], context: int, rotary: int, head_d
 
 
 def _check_supported(values: Mapping[str, Any], family: Family) -> None:
-    # Of models that see, tokens of a picture may see each other; those of a text do not.
+    # "vision" lets the tokens of a picture attend to each other; text stays causal.
     if values.get("use_bidirectional_attention") not in (None, False, "vision"):
         raise ModelError(
             "its tokens see those after them, too, as in EmbeddingGemma (its config.json has "

@@ -35,9 +35,9 @@ class CheckpointForm:
     # The class of transformers that reads the config.json, where the family has none of its own.
     read_as: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)  # of config.json → what others call them
-    # A config.json → what transformers needs to be told beyond it.
+    # From a config.json to the keys that transformers needs in addition.
     words: Callable[[Words], Words] = no_words
-    # What transformers makes of a config.json → what config_json.py needs to be told beyond it.
+    # From what transformers reads in it to the keys that config_json.py needs in addition.
     words_after: Callable[[Words], Words] = no_words
 
 

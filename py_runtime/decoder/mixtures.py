@@ -8,7 +8,7 @@ from py_runtime.base.model_errors import ModelError
 from py_runtime.decoder.config import SILU, SOFTMAX, ExpertSizes
 from py_runtime.decoder.limits import MAX_EXPERTS, MAX_USED
 
-# Of the one gate within bounds, as its kernel has them: tests/decoder/test_limits.py compares.
+# The constants of the clamped gate. Its kernel has the same: tests/decoder/test_limits.py compares.
 CLAMPED_ALPHA, CLAMPED_LIMIT = 1.702, 7.0
 
 

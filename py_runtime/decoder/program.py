@@ -107,7 +107,7 @@ class _Decoder:
         own = self._computed(op_names.MUL, (*rows, c.layers * c.per_layer), own, c.per_layer**0.5)
         own = self._heads(own, dims)
         given = self._heads(self._linear(PER_LAYER_IN, x, rows), dims)
-        # What is normalised was to be divided by the root of the width: eps grows instead.
+        # Transformers divides by the root of the width first, which a larger eps does as well.
         given = self._norm(PER_LAYER_IN_NORM, given, dims, eps=c.norms.eps * c.width)
         both = self._computed(op_names.ADD, dims, own, given, 1)
         return self._computed(op_names.MUL, dims, both, 2**-0.5)

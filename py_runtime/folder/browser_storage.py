@@ -49,7 +49,7 @@ MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 class StoredModel:
     """A model that this browser keeps, under the address it came from."""
 
-    url: str  # of a folder, or made up by whoever keeps the files
+    url: str  # of a folder, or made up for files from elsewhere
     manifest: Manifest | FileSet
     manifest_bytes: bytes
 

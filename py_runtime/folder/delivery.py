@@ -96,7 +96,7 @@ class Delivery:
             notices.post("storage", message("storage_refuses_file", name=name, reason=reason))
 
     def _download(self, file: str, sink: Sink, meter: Meter) -> Download:
-        # What storage keeps, the browser's own cache need not keep as well.
+        # The browser's own cache need not keep a second copy of files that storage keeps.
         host = HostRequests(PageConnection(cache="no-store" if self.keeping else "default"))
         shelf = _YieldingShelf(self.storage if self.keeping else None, self.stop_keeping)
         return Download(self._expected(file), host.file(self._url + file), shelf, meter, sink)

@@ -29,7 +29,7 @@ from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 TOKENS, POSITION, TOKEN_ROWS = 0, 1, 2  # the decoder's inputs; few take token rows
 LOGITS = 0  # its output
 MAX_STRETCHES = 8
-ONE_TOKEN = np.zeros((1, 1), np.int64)  # what it is does not matter: the GPU writes the real one
+ONE_TOKEN = np.zeros((1, 1), np.int64)  # a placeholder: the GPU writes the real token
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ WORD = 4
 NOTHING_DRAWN = np.zeros(1, np.uint32)
 
 NAME = "sampling/sample"
+OWNER = "sampler"  # of the buffers, for who looks at the memory
 IN_PROMPT = figures_of(NAME)["IN_PROMPT"]
 NO_TOKEN = figures_of(NAME)["NO_TOKEN"]  # the logits held no number
 NARROW, WIDE, WIDEST = (
@@ -74,7 +75,7 @@ class DeviceSampler:
             "state": BufferSpec("sampling state", (STATE_HEADER + MAX_DRAWS) * WORD),
             "arena_changes": BufferSpec("sampling arena changes", MAX_CHANGES * 2 * WORD),
         }
-        created = await device.create_buffers(list(specs.values()))
+        created = await device.create_buffers(list(specs.values()), OWNER)
         own = dict(zip(specs, created, strict=True))
         sampler = cls(device, vocabulary, own)
         others = {"logits": logits, "next_input": next_input, "arena": arena}

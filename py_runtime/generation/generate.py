@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError
 from py_runtime.generation.device_tokens import DeviceTokens
-from py_runtime.generation.host_tokens import HostTokens
+from py_runtime.generation.host_tokens import HostTokens, OtherPrompt
 from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.pieces import Drawn, Piece, Usage, Work
 from py_runtime.generation.session import PrefillProgress, Session
@@ -27,9 +27,15 @@ class Generation:
     end_tokens: frozenset[int]
     grammar: Grammar | None
     dropped_messages: int = 0
+    other: OtherPrompt | None = None  # which is contrasted with the prompt
 
     def usage(self, cached_tokens: int) -> Usage:
-        return Usage(len(self.prompt), cached_tokens, dropped_messages=self.dropped_messages)
+        return Usage(
+            len(self.prompt),
+            cached_tokens,
+            dropped_messages=self.dropped_messages,
+            sampling=self.options.sampling,
+        )
 
 
 class Clock:
@@ -92,7 +98,8 @@ async def generate(
         return text.take_last(finish_reason, usage)
 
     try:
-        async with aclosing(token_batches(session, wanted, cancel, on_prefill)) as batches:
+        drawn_in = token_batches(session, tokenizer, wanted, cancel, on_prefill)
+        async with aclosing(drawn_in) as batches:
             async for batch in batches:
                 for drawn in batch:
                     clock.token()
@@ -111,12 +118,17 @@ async def generate(
 
 
 def token_batches(
-    session: Session, wanted: Generation, cancel: CancelToken, on_prefill: PrefillProgress
+    session: Session,
+    tokenizer: Tokenizer,
+    wanted: Generation,
+    cancel: CancelToken,
+    on_prefill: PrefillProgress,
 ) -> AsyncGenerator[list[Drawn], None]:
     """Draw on the GPU if nothing needs the host and the graph allows it, else on the host."""
     options = wanted.options
     needs_logits = (
         options.sampler is not None
+        or bool(options.steps)
         or options.top_logprobs is not None
         or wanted.grammar is not None
     )
@@ -124,9 +136,15 @@ def token_batches(
         return DeviceTokens(session, wanted.prompt, options.sampling, wanted.room, cancel).batches(
             on_prefill
         )
-    return HostTokens(session, wanted.prompt, options, wanted.grammar, wanted.room, cancel).batches(
-        on_prefill
+
+    def text_of(token: int) -> str:
+        return tokenizer.decode([token], skip_special_tokens=False)
+
+    grammar, room = wanted.grammar, wanted.room
+    tokens = HostTokens(
+        session, wanted.prompt, options, grammar, room, cancel, text_of, wanted.other
     )
+    return tokens.batches(on_prefill)
 
 
 @dataclass(frozen=True)
@@ -143,6 +161,7 @@ class AnswerText:
 
     def __init__(self, tokenizer: Tokenizer, options: GenerationOptions) -> None:
         self._decoder = StreamDecoder(tokenizer, shown=options.shown_tokens)
+        self._decoder.push_all(options.continue_token_ids)  # whose text the caller has
         self._stops = StopStrings(options.stop)
         self._written: list[WrittenToken] = []  # whose text may still become a stop string
         self._length = 0  # of the text so far

@@ -1,6 +1,8 @@
 """Tokens chosen on the host, one call of the graph each: by any function, in any grammar."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -11,6 +13,14 @@ from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
 from py_runtime.grammar import Grammar
 from py_runtime.sampling import Sampler, TokenHistory, TokenLogprob, logprobs
+from py_runtime.sampling.step import Drawing
+
+
+class OtherPrompt(Protocol):
+    """Another prompt with the same answer."""
+
+    async def logits_after(self, answer: list[int], cancel: CancelToken) -> np.ndarray:
+        """Return the logits [V] after the prompt and these tokens of the answer."""
 
 
 class HostTokens:
@@ -24,8 +34,12 @@ class HostTokens:
         grammar: Grammar | None,
         room: int,
         cancel: CancelToken,
+        texts: Callable[[int], str],
+        other: OtherPrompt | None = None,
     ) -> None:
         self._session = session
+        self._texts = texts
+        self._other = other
         self._prompt = prompt
         self._options = options
         self._grammar = grammar
@@ -37,7 +51,12 @@ class HostTokens:
         choose: Chooser | None = None
         for remaining in range(self._room, 0, -1):
             logits = await self._session.logits_after(tokens, self._cancel, on_prefill)
-            choose = choose or Chooser(self._prompt, self._options, self._grammar, len(logits))
+            if choose is None:
+                size = len(logits)
+                choose = Chooser(self._prompt, self._options, self._grammar, size, self._texts)
+            if self._other is not None:
+                answer = tokens[len(self._prompt) :]
+                choose.contrast(await self._other.logits_after(answer, self._cancel))
             token = choose(logits, tokens, remaining)
             tokens.append(token)
             yield [Drawn(token, choose.logprobs(logits, token), choose.is_complete)]
@@ -52,23 +71,33 @@ class Chooser:
         options: GenerationOptions,
         grammar: Grammar | None,
         vocabulary: int,
+        texts: Callable[[int], str],
     ) -> None:
         self._options = options
         self._grammar = grammar
         self._vocabulary = vocabulary
         self._sampler = Sampler(options.sampling, vocabulary)
         self._history = TokenHistory(prompt, vocabulary)
+        drawing = Drawing(tuple(prompt), vocabulary, self._sampler.random, texts)
+        self._steps = [chosen.make(drawing) for chosen in options.steps]
 
     def __call__(self, logits: np.ndarray, tokens: list[int], remaining: int) -> int:
         allowed = self._grammar.allowed(remaining) if self._grammar else None
         if self._options.sampler is not None:
             token = self._custom(logits, tokens, allowed)
         else:
-            token = self._sampler.sample(logits, self._history, allowed)
+            steps = [partial(step, tokens=tokens) for step in self._steps]
+            token = self._sampler.sample(logits, self._history, allowed, steps)
         self._history.add(token)
         if self._grammar:
             self._grammar.advance(token)
         return token
+
+    def contrast(self, other: np.ndarray) -> None:
+        """Give the step that contrasts two prompts the logits after the other one."""
+        for step, chosen in zip(self._steps, self._options.steps, strict=True):
+            if chosen.kind.contrasts:
+                step.other = other  # type: ignore[attr-defined]
 
     def logprobs(self, logits: np.ndarray, token: int) -> tuple[TokenLogprob, ...]:
         top = self._options.top_logprobs

@@ -1,7 +1,8 @@
 """The options of a request, checked field by field: a wrong one is named, none is ignored."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
 from py_runtime.sampling import SamplingSettings
+from py_runtime.sampling.step import ChosenStep, choose_step
 
 MAX_STOPS = 16
 MAX_NAME = 100  # characters of a field's name that an error repeats
@@ -24,6 +26,7 @@ class GenerationOptions:
 
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     sampler: CustomSampler | None = None  # instead of the above
+    steps: tuple[ChosenStep, ...] = ()  # before the above
     max_tokens: int | None = None  # None: as many as the context holds
     stop: tuple[str, ...] = ()
     top_logprobs: int | None = None  # None: no logprobs at all
@@ -32,7 +35,14 @@ class GenerationOptions:
     context_overflow: str = "error"  # or "drop_oldest"
     allow_special: bool = False  # control tokens that messages spell are control tokens
     continue_final_message: bool = False  # the answer is the rest of the last message
+    continue_token_ids: tuple[int, ...] = ()  # of that message, in place of its content
     shown_tokens: frozenset[str] = frozenset()  # control tokens that are a part of the text
+
+    def seeded(self) -> "GenerationOptions":
+        """Return options with a seed: a random one where the request names none."""
+        if self.sampling.seed is not None:
+            return self
+        return replace(self, sampling=replace(self.sampling, seed=random.getrandbits(32)))
 
 
 SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))
@@ -56,11 +66,11 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
     sampling.check(vocabulary)
     top_logprobs = _top_logprobs(wanted.pop("logprobs", False), wanted.pop("top_logprobs", None))
     sampler = wanted.pop("sampler", None)
-    if sampler is not None and not callable(sampler):
-        raise RequestError("sampler must be a function of (logits, tokens)", "sampler")
+    steps = () if sampler is None or callable(sampler) else _steps(sampler)
     options = GenerationOptions(
         sampling=sampling,
-        sampler=sampler,
+        sampler=sampler if callable(sampler) else None,
+        steps=steps,
         max_tokens=_max_tokens(wanted),
         stop=_stop(wanted.pop("stop", ())),
         top_logprobs=top_logprobs,
@@ -69,13 +79,36 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
         context_overflow=_overflow(wanted.pop("context_overflow", "error")),
         allow_special=take_bool(wanted, "allow_special"),
         continue_final_message=take_bool(wanted, "continue_final_message"),
+        continue_token_ids=_token_ids(wanted.pop("continue_token_ids", ()), vocabulary),
     )
+    if options.continue_token_ids and not options.continue_final_message:
+        raise RequestError(
+            "continue_token_ids needs continue_final_message: true", "continue_token_ids"
+        )
     count = wanted.pop("n", 1)
     if count != 1 or isinstance(count, bool):
         raise RequestError("n must be 1: one answer at a time", "n")
     if wanted:
         raise unknown_field(next(iter(wanted)))
     return options
+
+
+def _steps(given: Any) -> tuple[ChosenStep, ...]:
+    """Read samplers that a request names: one, or several in their order."""
+    import py_runtime.sampling.steps  # noqa: F401  (registers those of the engine)
+
+    chosen = tuple(map(choose_step, given if isinstance(given, list) else [given]))
+    if sum(each.kind.contrasts for each in chosen) > 1:
+        raise RequestError("only one sampler can contrast two prompts", "sampler")
+    return chosen
+
+
+def negative_of(options: GenerationOptions) -> str | None:
+    """Return the prompt to contrast with, or None where no sampler contrasts any."""
+    for step in options.steps:
+        if step.kind.contrasts:
+            return str(step.values["negative"])
+    return None
 
 
 def unknown_field(name: str) -> RequestError:
@@ -89,6 +122,20 @@ def take_bool(wanted: dict[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be true or false, got {short(value)}", name)
     return value
+
+
+def _token_ids(given: Any, vocabulary: int) -> tuple[int, ...]:
+    if not isinstance(given, list | tuple):
+        raise RequestError(
+            f"continue_token_ids must be a list of tokens, got {short(given)}", "continue_token_ids"
+        )
+    for token in given:
+        if isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < vocabulary:
+            raise RequestError(
+                f"continue_token_ids holds {short(token)}, not a token from 0 to {vocabulary - 1}",
+                "continue_token_ids",
+            )
+    return tuple(given)
 
 
 def _max_tokens(wanted: dict[str, Any]) -> int | None:

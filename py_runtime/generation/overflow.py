@@ -27,7 +27,7 @@ def fit_messages(
     """Return the prompt and how many messages were left out; ContextLengthError if none fits."""
     prompt = encode_chat(messages)
     if options.context_overflow == "error":
-        return prompt, 0  # whoever generates refuses it if it is too long
+        return prompt, 0  # a prompt that is too long is refused later
     room = context - min(options.max_tokens or MAX_RESERVED, MAX_RESERVED, context // 4)
     if len(prompt) <= room:
         return prompt, 0

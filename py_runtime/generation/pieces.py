@@ -1,9 +1,9 @@
 """The pieces that a generation yields."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from py_runtime.base.tool_call import ToolCall
-from py_runtime.sampling import TokenLogprob
+from py_runtime.sampling import SamplingSettings, TokenLogprob
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Usage:
     decode_tokens_per_s: float | None = None
     work: Work | None = None  # of decoding, by token
     reasoning_tokens: int = 0  # of the completion, about
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)  # with the seed used
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ NOT_COMPUTED = {
     "logit_scale": "scaled logits",
     "use_parallel_residual": "parallel residuals",
 }
-# What may lie in a file beside the decoder: pictures and sound of some files, tables of old ones.
+# Tensors that a file may have beside the decoder's: of pictures and sound, and old rope tables.
 BESIDE = re.compile(r"(v|mm|a)\..*|blk\.\d+\.attn_rot_embd(\.weight)?|rope_\w+\.weight")
 
 

@@ -59,13 +59,14 @@ OF_A_LAYER = {
     PER_LAYER_NORM: "post_norm",
     LAYER_SCALAR: "layer_output_scale",
 }
-# Those that end otherwise.
+# Names that differ also in their endings (.weight, .bias), which those above keep.
 WHOLE_NAMES = {
     "linear_attn.decay.weight": "ssm_a",
     CHOICE: "exp_probs_b.bias",
     SINKS: "attn_sinks.weight",
 }
-# With norms ahead of attention and MLP alone, checkpoints call the second one by where it stands.
+# Where norms stand only ahead of attention and of the MLP, checkpoints name the second one after
+# its place: after attention.
 AHEAD = {"post_attention_layernorm": "ffn_norm"}
 OF_THE_MODEL = {
     "embed_tokens": "token_embd",
@@ -75,7 +76,7 @@ OF_THE_MODEL = {
     PER_LAYER_IN: "per_layer_model_proj",
     PER_LAYER_IN_NORM: "per_layer_proj_norm",
 }
-# What files may have of layers that see the keys and values of another, for nobody to read.
+# Some files have these even for layers that share another layer's keys and values: unused there.
 OF_ITS_OWN_KEYS = ("attn_k", "attn_v", "attn_k_norm")
 FREQUENCIES, SHORT_FACTORS, LONG_FACTORS = (
     f"rope_{part}.weight" for part in ("freqs", "factors_short", "factors_long")

@@ -11,7 +11,6 @@ from py_runtime.glass.workspace import Workspace
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph import Graph
 from py_runtime.model import Model
-from py_runtime.passes import DEFAULT_PASSES
 from py_runtime.program import OpCall, Program, TensorValue
 
 KEPT_BYTES = 256 << 20  # on the device; what takes more is read on the way
@@ -62,8 +61,10 @@ async def load_hooked(
             """Let values go once passes have seen that they are wanted."""
             return replace(program, outputs=program.outputs[:own])
 
-        passes = DEFAULT_PASSES if are_kept else (*DEFAULT_PASSES, drop)
-        graph = await Graph.load(model.graph.device, hooked, base=model.graph, passes=passes)
+        usual, base = model.changes.passes, model.graph
+        passes = usual if are_kept else (*usual, drop)
+        constants = model.changes.source
+        graph = await Graph.load(base.device, hooked, constants, base=base, passes=passes)
         return graph, HookedGraph(graph, kept, are_kept, slots)
 
     return await space.kept(model, (tuple(kept), tuple(wanted)), load)

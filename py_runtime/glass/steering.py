@@ -21,6 +21,7 @@ from py_runtime.glass.workspace import Workspace
 from py_runtime.gpu import Write
 from py_runtime.graph import Graph
 from py_runtime.model import Model
+from py_runtime.model.changed_graph import ChangedGraph
 from py_runtime.program import Program
 
 Edits = Sequence[Edit | dict[str, Any]]
@@ -32,9 +33,9 @@ class Steering:
     graph: Graph
     program: Program  # of it, before passes
 
-    def __init__(self, space: Workspace, edits: Sequence[Edit]) -> None:
+    def __init__(self, space: Workspace, changes: ChangedGraph, edits: Sequence[Edit]) -> None:
         self.edits = tuple(edits)
-        self._space = space
+        self._space, self._changes = space, changes
         self._places = {edit.hook: Place.of(space.points, edit.hook) for edit in edits}
         self._slots: list[Slot] = []
         self._prompt: int | None = None  # where the last answer began
@@ -56,7 +57,9 @@ class Steering:
         wanted = [Wanted(value, rows) for value, rows, _ in self._shape]
         self.program, self._slots = with_slots(anatomy.program, anatomy, wanted, "steering")
         steered = replace(self.program, name=f"{self.program.name} steered")
-        self.graph = await Graph.load(base.device, steered, base=base)
+        self.graph = await Graph.load(
+            base.device, steered, self._changes.source, base=base, passes=self._changes.passes
+        )
         self._write()
 
     def fits(self, edits: Sequence[Edit]) -> bool:
@@ -182,7 +185,7 @@ async def steer(model: Model, edits: Edits | Edit | dict[str, Any]) -> None:
     if steering is not None and steering.fits(parsed):
         steering.change(parsed)
         return
-    wanted = Steering(space, parsed)
+    wanted = Steering(space, model.changes, parsed)
     async with model.idle():
         with model.while_loaded():
 

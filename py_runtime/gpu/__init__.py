@@ -4,9 +4,10 @@ In the page a GPU stands on `web/bridge.js`; elsewhere on wgpu-py. The engine an
 what is exported here.
 """
 
+from py_runtime.base.defaults import CPU, GPU, KINDS
 from py_runtime.base.errors import GpuUnavailableError
 from py_runtime.base.platform import IN_PAGE
-from py_runtime.gpu.interface import CPU, GPU, KINDS, OPTIONAL_FEATURES, Device
+from py_runtime.gpu.interface import OPTIONAL_FEATURES, Device
 from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     TENSOR_USAGE,

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from py_runtime.base.defaults import GPU
 from py_runtime.base.errors import GpuUnavailableError, GpuValidationError
 from py_runtime.gpu.objects import (
     TICKS_USAGE,
@@ -31,7 +32,6 @@ from py_runtime.gpu.objects import (
     padded_size,
 )
 
-GPU, CPU = KINDS = ("gpu", "cpu")  # of devices
 TIMESTAMPS = "timestamp-query"
 OPTIONAL_FEATURES = ("subgroups", "shader-f16", TIMESTAMPS)
 MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
@@ -48,6 +48,8 @@ class Device(ABC):
     limits: dict[str, int]  # snake_case WebGPU names
     nanoseconds_per_tick: float = field(default=1.0, init=False)  # of its timestamps
     counters: Counters = field(default_factory=Counters, init=False)
+    # All that is on it, with whose it is.
+    owners: dict[Buffer, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     # After it was lost, as one_device.py has it.
     replaced_by: "Device | None" = field(default=None, init=False, repr=False, compare=False)
     _pipelines: dict[PipelineSpec, Pipeline] = field(default_factory=dict, init=False)
@@ -64,7 +66,7 @@ class Device(ABC):
 
     # Creation: batches, asynchronous, all or nothing -------------------------------------------
 
-    async def create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
+    async def create_buffers(self, specs: Sequence[BufferSpec], owner: str = "") -> list[Buffer]:
         for spec in specs:
             if not spec.label:
                 raise GpuValidationError("every GPU buffer needs a label")
@@ -75,6 +77,7 @@ class Device(ABC):
                 )
         sized = [BufferSpec(s.label, padded_size(s.size), s.usage) for s in specs]
         buffers = await self._create_buffers(sized) if sized else []
+        self.owners.update(dict.fromkeys(buffers, owner))
         self.counters.buffers_alive += len(buffers)
         self.counters.buffer_bytes_alive += sum(buffer.size for buffer in buffers)
         return buffers
@@ -172,6 +175,8 @@ class Device(ABC):
 
     def destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
         """Free the memory at once; using the buffers afterwards is an error."""
+        for buffer in buffers:
+            self.owners.pop(buffer, None)
         self.counters.buffers_alive -= len(buffers)
         self.counters.buffer_bytes_alive -= sum(buffer.size for buffer in buffers)
         self._destroy_buffers(buffers)

@@ -169,8 +169,8 @@ class PageDevice(Device):
         # A bare future instead of a task around the promise: every turn of the page's loop costs.
         future = asyncio.get_running_loop().create_future()
 
-        # The bridge writes to the results later: while it has these, nobody frees them, even where
-        # whoever waited was cancelled.
+        # The bridge writes to the results later: `arrived` keeps them alive until then, also if the
+        # caller was cancelled.
         def arrived(nothing: None) -> None:
             if not future.done():
                 future.set_result(results)

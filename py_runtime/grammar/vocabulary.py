@@ -135,6 +135,30 @@ def token_bytes(tokenizer: Tokenizer, size: int) -> dict[int, bytes]:
     return found
 
 
+class TokenBytes:
+    """The bytes of single tokens in the middle of a text, looked up when they are asked for."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._stages = tokenizer._start_decoding().stages
+        for stage in self._stages:
+            stage.push(["x"])  # from here on the stages are in the middle of a text
+        self._known: dict[int, bytes] = {}
+
+    def of(self, token: int) -> bytes:
+        """Return a token's bytes; those of one that stands for no text are its name."""
+        if token not in self._known:
+            letters = self._tokenizer._tokens.get(token, "")
+            is_text = letters not in self._tokenizer.control_tokens
+            found = decode_token(letters, self._stages) if is_text else None
+            self._known[token] = letters.encode() if found is None else found
+        return self._known[token]
+
+    def is_special(self, token: int) -> bool:
+        """Return whether it is a control token, which stands for no text."""
+        return self._tokenizer._tokens.get(token) in self._tokenizer.control_tokens
+
+
 def decode_token(letters: str, stages: Sequence[decoders.Stage]) -> bytes | None:
     """Return the bytes that a decoder makes of one token, even if they are no whole character."""
     for stage in stages:

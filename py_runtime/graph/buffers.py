@@ -100,7 +100,7 @@ def plan_buffers(builder: Builder, lendable: Mapping[Content, Binding] | None = 
     copied = copied_bytes(program)
     for number in range(COPIES if copied else 0):
         spec = BufferSpec(f"{program.name} {COPY} {number}", copied)
-        plan((COPY, number), spec, "state", (COPY, number, copied), True)
+        plan((COPY, number), spec, "state", (COPY, number, copied, *sorted(state_names)), True)
     for slot, nbytes in enumerate(memory.slot_bytes):
         specs["slot", slot] = BufferSpec(f"{program.name} shared {slot}", nbytes)
         purpose["intermediates"] += nbytes

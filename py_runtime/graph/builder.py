@@ -114,12 +114,12 @@ class Builder:
     def launch(
         self,
         op: Caller,
-        kernel: str,
+        kernel: str | KernelSource,
         plugs: Mapping[str, str],
         bind: Mapping[str, Bindable],
         constants: Mapping[str, float],
     ) -> Launch:
-        joined = kernel_source(kernel, plugs)
+        joined = kernel_source(kernel, plugs) if isinstance(kernel, str) else kernel
         if set(joined.bindings) != {*bind, PARAMS}:
             raise GraphError(
                 f"{op.where}: shader '{joined.label}' binds {sorted(joined.bindings)}, the op "
@@ -246,6 +246,11 @@ class Builder:
 
     def plan_memory(self) -> tuple[MemoryPlan, int]:
         """Return the shared slots of intermediates and scratch, and their bytes without sharing."""
+        intervals = self.intervals()
+        return share(intervals), sum(interval.nbytes for interval in intervals)
+
+    def intervals(self) -> list[Interval]:
+        """Return when intermediates and scratch are needed: by value id, or by the scratch."""
         end = len(self.program.ops)
         first: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -260,8 +265,8 @@ class Builder:
         intervals = [
             Interval(root, self.tensors[root].max_bytes, first[root], last[root]) for root in first
         ]
-        intervals += [Interval(s, s.nbytes, s.op_index, s.op_index) for s in self.scratches]
-        return share(intervals), sum(interval.nbytes for interval in intervals)
+        scratches = [Interval(s, s.nbytes, s.op_index, s.op_index) for s in self.scratches]
+        return intervals + scratches
 
     def _add_step(self, op: Caller, step: LaunchSpec | BufferCopy) -> None:
         self.steps.append(step)

@@ -6,9 +6,8 @@ the same product as in graph/tuning.py runs on both for a moment; the result is 
 """
 
 import asyncio
-import os
 
-from py_runtime.base.defaults import DEVICE_VARIABLE
+from py_runtime.base.defaults import device_of_environment
 from py_runtime.base.errors import GpuError, GpuUnavailableError, RequestError
 from py_runtime.devices.one_device import device_in_use
 from py_runtime.gpu import CPU, GPU, KINDS, Device, FoundAdapter, find_adapter
@@ -34,8 +33,7 @@ async def choose_device(
     `threads` is for the CPU, and asks for it where no kind is wanted. Without `notes` nothing that
     had to be measured is remembered.
     """
-    kind = wanted_kind(wanted, None, threads) or os.environ.get(DEVICE_VARIABLE)
-    check_device(kind)
+    kind = wanted_kind(wanted, None, threads) or device_of_environment()
     return await device_in_use(kind, threads) if kind else await _faster_device(notes)
 
 

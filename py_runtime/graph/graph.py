@@ -23,6 +23,7 @@ from py_runtime.gpu import (
     Copy,
     Device,
     Dispatch,
+    PipelineSpec,
     Plan,
     PlanStep,
     Read,
@@ -40,6 +41,7 @@ from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
 from py_runtime.graph.rings import rings_of
 from py_runtime.graph.shared_constants import copy_known, done, without_constants
+from py_runtime.graph.variants import Variant, record_variant
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
@@ -55,6 +57,8 @@ class Graph:
     def __init__(self, device: Device, builder: Builder, target: KernelTarget) -> None:
         self.device = device
         self.program = builder.program
+        self.written = builder.program  # as it was before the passes
+        self.passes: tuple[Pass, ...] = ()
         self.target = target
         self.memory: MemoryReport
         self.state_copies: StateCopies | None = None  # of those that cannot be cut back
@@ -63,6 +67,7 @@ class Graph:
         self.arena = builder.arena
         self._placed = Placement(device, builder)
         self._recorded: list[BindGroup | Plan] = []
+        self.variant: Variant | None = None  # whose plan runs, in place of the graph's own
         self._compiling: asyncio.Future[None] | None = None  # pipelines, and the plan with them
         self._counts = np.zeros((len(builder.steps), PLAN_COLUMNS), np.uint32)
         self._live = LiveGraph(builder, self._counts)
@@ -115,6 +120,7 @@ class Graph:
         known = {} if base is None else base.constant_places()
         source.check(program if base is None else without_constants(program, known))
         graph = cls(device, builder, target)
+        graph.written, graph.passes = program, tuple(passes)
         meter = meter or Meter()
         try:
             await graph._allocate(base)
@@ -154,6 +160,9 @@ class Graph:
             self._compiling.cancel()
         self.device.release(self._recorded)
         self._recorded = []
+        if self.variant is not None:
+            self.variant.release()
+            self.variant = None
         self._placed.release()
 
     async def _allocate(self, base: "Graph | None") -> None:
@@ -199,7 +208,7 @@ class Graph:
                 ends = (self._placed.buffers[end.id] for end in (step.source, step.destination))
                 steps.append(Copy(step.label, *ends))
                 step.row = row.data
-        self.plan_steps = steps
+        self.recorded_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
         self._live.settle()
@@ -214,6 +223,11 @@ class Graph:
         Return the arrays as the GPU takes them. A failure leaves the graph as it was.
         """
         return self._live.resize(inputs)
+
+    def upload(self, inputs: Sequence[Any]) -> None:
+        """Resize to these inputs and send what changed, so that steps of the plan can run alone."""
+        self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+        self.arena.uploaded()
 
     @property
     def resize_stats(self) -> ResizeStats:
@@ -239,9 +253,9 @@ class Graph:
                 if tensor is not None
             ]
             if reads:
-                data = await self.device.submit_and_read(self._plan, counts, writes, reads)
+                data = await self.device.submit_and_read(self.plan, counts, writes, reads)
             else:
-                self.device.submit(self._plan, counts, writes)
+                self.device.submit(self.plan, counts, writes)
                 data = []
             self.arena.uploaded()
             return self._results(wanted, data)
@@ -252,7 +266,7 @@ class Graph:
         async with self.lock:
             await self.compiled()
             writes = self._writes(self.maybe_resize(inputs))
-            self.device.submit(self._plan, self.live_counts(wanted), writes)
+            self.device.submit(self.plan, self.live_counts(wanted), writes)
             self.arena.uploaded()
 
     def live_counts(self, wanted: tuple[int, ...]) -> np.ndarray:
@@ -292,7 +306,7 @@ class Graph:
             if value_id in self._builder.symints:
                 results.append(np.array(self._builder.symints[value_id].value, np.int64))
                 continue
-            results.append(_as_host(self._builder.tensors[value_id], next(chunks)))
+            results.append(as_host(self._builder.tensors[value_id], next(chunks)))
         return results
 
     def _step_mask(self, wanted: tuple[int, ...]) -> np.ndarray:
@@ -318,23 +332,22 @@ class Graph:
         """
         async with self.lock:
             await self.compiled()
-            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
-            self.arena.uploaded()
+            self.upload(inputs)
             step_ops, begin, arrays = np.array(self._builder.step_ops, int), 0, []
             for end, value_id in probes:
                 counts = np.where(_between(step_ops, begin, end), self._counts, np.uint32(0))
                 tensor, begin = self._builder.tensors[value_id], end
                 offset = self._placed.offsets.get(value_id, 0)
                 read = Read(self._placed.buffers[value_id], tensor.live_bytes, offset)
-                (data,) = await self.device.submit_and_read(self._plan, counts, [], [read])
-                arrays.append(_as_host(tensor, data))
+                (data,) = await self.device.submit_and_read(self.plan, counts, [], [read])
+                arrays.append(as_host(tensor, data))
                 changed = None if change is None else await change(value_id, arrays[-1])
                 if changed is not None:
                     arrays[-1] = changed
                     numbers = np.ascontiguousarray(changed, tensor.dtype.gpu).reshape(tensor.dims)
                     self.device.write_buffer(read.buffer, numbers, offset)
             rest = _between(step_ops, begin, len(self.program.ops))
-            self.device.submit(self._plan, np.where(rest, self._counts, np.uint32(0)))
+            self.device.submit(self.plan, np.where(rest, self._counts, np.uint32(0)))
             return arrays
 
     async def read(self, value_id: int, rows: int | None = None) -> Array:
@@ -362,11 +375,51 @@ class Graph:
         wanted = self._wanted(outputs)
         async with self.lock:
             await self.compiled()
-            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
-            self.arena.uploaded()
+            self.upload(inputs)
             counts = self.live_counts(wanted)
-            runs = [await self.device.time_steps(self._plan, counts) for _ in range(repeats + 1)]
+            runs = [await self.device.time_steps(self.plan, counts) for _ in range(repeats + 1)]
         return profile_of(self._builder, counts, np.mean(runs[1:], axis=0))
+
+    @property
+    def builder(self) -> Builder:
+        """Return the static side: ops, launches, what shares memory."""
+        return self._builder
+
+    @property
+    def placed(self) -> Placement:
+        """Return where values lie on the device."""
+        return self._placed
+
+    @property
+    def base(self) -> "Graph | None":
+        """Return the graph that lends some of its buffers."""
+        return self._base
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan that runs replay, once `compiled`."""
+        return self._plan if self.variant is None else self.variant.plan
+
+    @property
+    def own_plan(self) -> Plan:
+        """Return the plan of the engine's own kernels."""
+        return self._plan
+
+    @property
+    def plan_steps(self) -> list[PlanStep]:
+        return self.recorded_steps if self.variant is None else self.variant.steps
+
+    async def with_kernels(self, pipelines: Mapping[int, PipelineSpec]) -> Variant:
+        """Record the plan with other kernels in these steps; it runs once it is adopted."""
+        await self.compiled()
+        return await record_variant(
+            self.device, self._builder, self._placed, self.recorded_steps, pipelines
+        )
+
+    def adopt(self, variant: Variant | None) -> Variant | None:
+        """Run a variant's plan from now on, or the graph's own; return the one before."""
+        before, self.variant = self.variant, variant
+        return before
 
     def read_symint(self, value_id: int) -> int:
         return self._symint(value_id).value
@@ -404,7 +457,8 @@ class Graph:
 Change = Callable[[int, Array], Awaitable[Array | None]]
 
 
-def _as_host(tensor: LiveTensor, data: Array) -> Array:
+def as_host(tensor: LiveTensor, data: Array) -> Array:
+    """Return a tensor's bytes as the host's array at its live dims."""
     array = data.view(tensor.dtype.gpu).reshape(tensor.dims)
     return array.astype(tensor.dtype.host, copy=False)
 

@@ -5,11 +5,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from py_runtime.base.errors import GpuOutOfMemoryError, GraphError
 from py_runtime.base.sizes import in_words
 from py_runtime.gpu import Binding, Buffer, Device
-from py_runtime.graph.buffers import COPY, UNIFORMS, Content, plan_buffers
+from py_runtime.graph.buffers import COPY, UNIFORMS, BufferPlan, Content, plan_buffers
 from py_runtime.graph.builder import Builder, LaunchSpec
 from py_runtime.graph.carried_states import COPIES
 from py_runtime.graph.memory import MemoryReport
-from py_runtime.live.launch import Bindable, Joined, WeightSlice
+from py_runtime.live.launch import Bindable, Joined, Scratch, WeightSlice
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import TensorValue
@@ -21,6 +21,7 @@ PART_BYTES = 256  # WebGPU binds parts of a buffer that begin at multiples of it
 class Placement:
     """Buffers of a graph; empty until `await placement.allocate()`, and again after `release()`."""
 
+    plan: BufferPlan
     report: MemoryReport
     uniforms: Buffer
     state_copies: list[Buffer]  # none where no state is carried
@@ -37,7 +38,9 @@ class Placement:
         """Allocate all buffers that nobody lends, or raise GpuOutOfMemoryError and keep none."""
         builder, plan = self._builder, plan_buffers(self._builder, lendable)
         try:
-            buffers = await self._device.create_buffers(list(plan.specs.values()))
+            buffers = await self._device.create_buffers(
+                list(plan.specs.values()), builder.program.name
+            )
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(
                 f"{builder.program.name} needs {in_words(plan.report.peak)} of memory, more "
@@ -45,7 +48,7 @@ class Placement:
                 "smaller model, or the same one exported with a smaller --max-seq-len "
                 f"(what did not fit: {error})"
             ) from None
-        self.owned = buffers
+        self.owned, self.plan = buffers, plan
         by_key = dict(zip(plan.specs, buffers, strict=True))
         by_key |= {key: found.buffer for key, found in plan.lent.items()}
         self.uniforms = by_key[UNIFORMS]
@@ -120,6 +123,9 @@ class Placement:
                 "export the model with smaller dims, or smaller maximum sizes for dynamic ones"
             )
         return Binding(buffer, offset or 0, size)
+
+    def scratch_buffer(self, scratch: Scratch) -> Buffer:
+        return self._scratch_buffers[scratch]
 
     def constant_places(self) -> dict[str, list[Place]]:
         """Return the places where the bytes of each constant go."""

@@ -9,7 +9,7 @@ from py_runtime.base.errors import RequestError
 from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
 from py_runtime.hub.listing import HubFile
 
-# What lies beside models: projectors of pictures, drafts of several tokens, importance matrices.
+# Files beside models: projectors of pictures, draft heads, importance matrices.
 BESIDE = ("mmproj", "mtp-", "imatrix")
 LABEL = re.compile(
     r"(?<![A-Z0-9])(?:UD-)?"

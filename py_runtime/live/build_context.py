@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Scratch, WeightSlice
 from py_runtime.live.values import LiveInt, LiveTensor
@@ -42,7 +43,7 @@ class BuildContext(Protocol):
     def launch(
         self,
         op: Caller,
-        kernel: str,
+        kernel: str | KernelSource,
         plugs: Mapping[str, str],
         bind: Mapping[str, Bindable],
         constants: Mapping[str, float],

@@ -1,19 +1,31 @@
 """Prompts from messages, and the parts of an answer from its text."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py_runtime.base.errors import InputError
 from py_runtime.chat.answer_reader import AnswerReader, ForcedCall, Parts, PartsReader
+from py_runtime.chat.content_spans import ContentSpan, find_contents, wrap_content
 from py_runtime.chat.conventions import convention_of, thoughts_of
 from py_runtime.chat.request import ChatRequest, in_plain_words
 from py_runtime.chat.seams import Seams, unmark
 from py_runtime.chat.template import ChatTemplate
+from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.pieces import Piece
 from py_runtime.tokens import Tokenizer
 
 TAIL = 16  # tokens at the end of a prompt, in which a template may begin thoughts
+
+
+@dataclass(frozen=True)
+class ChatPrompt:
+    """The prompt of a chat completion, and what the request asks for."""
+
+    ids: list[int]
+    dropped_messages: int  # the oldest but the system prompt, to make room
+    asked: ChatRequest
+    options: GenerationOptions
 
 
 class ChatPrompts:
@@ -35,12 +47,32 @@ class ChatPrompts:
         asked: ChatRequest,
         allow_special: bool = False,
         continues: bool = False,
+        begun: Sequence[int] = (),
         most: int | None = None,
     ) -> list[int]:
         """Return the prompt for the assistant's next message, or one that `continues` its last.
 
-        Text in a message that spells a control token stays text, unless `allow_special`. A prompt
-        with more than `most` tokens is cut off there.
+        `begun` are the tokens of that last message, in place of its content. Text in a message that
+        spells a control token stays text, unless `allow_special`. A prompt with more than `most`
+        tokens is cut off there.
+        """
+        rendered, rest = self._rendered(messages, asked, allow_special, continues)
+        rest = "" if begun else rest
+        text, literal = unmark(rendered + rest + self._forced(asked, rendered))
+        ids = self._tokenizer.encode(text, add_special_tokens=False, literal=literal, most=most)
+        return [*ids, *begun]
+
+    def _rendered(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        asked: ChatRequest,
+        allow_special: bool,
+        continues: bool,
+        wrap: Callable[[int, str], str] = lambda at, content: content,
+    ) -> tuple[str, str]:
+        """Return the template's text, and that of the message to continue; both have marks.
+
+        `wrap` changes the content of each message first.
         """
         if self._template is None:
             raise InputError(f"{self._name} has no chat template: use complete()")
@@ -52,13 +84,31 @@ class ChatPrompts:
         if not allow_special:
             turns = self._seams.mark(turns)
             tools, variables = self._seams.mark_value(tools), self._seams.mark_value(variables)
+        for at, turn in enumerate(turns):
+            turn["content"] = wrap(at, turn["content"])
         # Not by the template, which would end the message.
         begun = turns.pop()["content"] if continues and turns[-1]["role"] == "assistant" else ""
         rendered = self._template.render(
             turns, add_generation_prompt=True, tools=tools, **variables
         )
-        text, literal = unmark(rendered + begun + self._forced(asked, rendered))
-        return self._tokenizer.encode(text, add_special_tokens=False, literal=literal, most=most)
+        return rendered, begun
+
+    def contents(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        asked: ChatRequest,
+        allow_special: bool = False,
+        continues: bool = False,
+    ) -> tuple[str, list[ContentSpan]]:
+        """Return the prompt's text, and where in it the contents of messages are.
+
+        None are found where the template changes contents, or writes by what they begin with.
+        """
+        plain = "".join(self._rendered(messages, asked, allow_special, continues))
+        wrapped = "".join(self._rendered(messages, asked, allow_special, continues, wrap_content))
+        text, _ = unmark(plain)
+        found, spans = find_contents(unmark(wrapped)[0])
+        return text, spans if found == text else []
 
     def _forced(self, asked: ChatRequest, rendered: str) -> str:
         """Return the beginning of a required call, which comes without reasoning before it."""

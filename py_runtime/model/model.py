@@ -33,7 +33,7 @@ from py_runtime.folder.layout import ModelFolder
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import Message, parse_messages
-from py_runtime.generation.options import GenerationOptions, parse_options
+from py_runtime.generation.options import GenerationOptions, negative_of, parse_options
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
@@ -42,9 +42,12 @@ from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
-from py_runtime.model.chat_prompts import ChatPrompts
+from py_runtime.model.adapters import Adapters
+from py_runtime.model.changed_graph import ChangedGraph
+from py_runtime.model.chat_prompts import ChatPrompt, ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
+from py_runtime.model.other_prompt import OtherPrompt, Twin
 from py_runtime.model.overlay import Overlaid
 from py_runtime.model.requirements import check_requirements
 from py_runtime.model.stores import Store, open_store
@@ -80,6 +83,9 @@ class Model(Overlaid):
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.token_rows = store.token_rows(folder)
         self.session = Session(self)
+        self.changes = ChangedGraph(self)
+        self.adapters = Adapters(self)
+        self._twin: Twin | None = None  # made when two prompts are contrasted
         self._turn = asyncio.Lock()
         self._asking = 0  # answers that wait for their turn
         self._gone = False  # it was unloaded for good
@@ -148,7 +154,10 @@ class Model(Overlaid):
         wanted = self.kernels.wanted if is_same_kind else None
         self.kernels = await choose_kernels(device, notes, wanted)
         constants = self.store.constants(self.folder)
-        return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
+        program, target = self.folder.program, self.kernels.target
+        passes = self.changes.plain_passes or self.passes
+        graph = await Graph.load(device, program, constants, meter, target, passes)
+        return await self.changes.onto(graph)
 
     def _repr_html_(self) -> str:
         facts = [
@@ -186,10 +195,19 @@ class Model(Overlaid):
         prompt, dropped, continued = await aside(
             is_long([messages, asked.tools]), lambda: self._chat_prompt(messages, asked, options)
         )
-        pieces = self._generate(prompt, options, cancel, on_prefill, dropped)
+        other = self._other_chat(messages, asked, options)
+        pieces = self._generate(prompt, options, cancel, on_prefill, dropped, other)
         reader = self.prompts.reader(asked, prompt, continued)
         async for piece in self.prompts.read(pieces, reader):
             yield piece
+
+    def chat_prompt(self, messages: Any, fields: Mapping[str, Any]) -> ChatPrompt:
+        """Return the prompt that a chat completion of these messages and fields begins with."""
+        rest = dict(fields)
+        asked = ChatRequest.take(rest)
+        options = self._with_tools(parse_options(rest, self.vocabulary), asked)
+        ids, dropped, _ = self._chat_prompt(messages, asked, options)
+        return ChatPrompt(ids, dropped, asked, options)
 
     def _chat_prompt(
         self, messages: Any, asked: ChatRequest, options: GenerationOptions
@@ -202,6 +220,11 @@ class Model(Overlaid):
                 "continue_final_message needs an answer of the assistant's as the last message",
                 "continue_final_message",
             )
+        if options.continue_token_ids and asked.forced:
+            raise RequestError(
+                "continue_token_ids and a call that tool_choice requires exclude each other",
+                "continue_token_ids",
+            )
         most = most_counted(self.context)
         prompt, dropped = fit_messages(
             parsed,
@@ -210,6 +233,7 @@ class Model(Overlaid):
                 asked=asked,
                 allow_special=options.allow_special,
                 continues=continues,
+                begun=options.continue_token_ids,
                 most=most,
             ),
             partial(self.tokenizer.encode, most=most),
@@ -217,6 +241,20 @@ class Model(Overlaid):
             options,
         )
         return prompt, dropped, parsed[-1] if continues else None
+
+    def _other_chat(
+        self, messages: Any, asked: ChatRequest, options: GenerationOptions
+    ) -> list[int] | None:
+        """Return the prompt to contrast with: the chat with the negative system prompt."""
+        negative = negative_of(options)
+        if negative is None:
+            return None
+        said = [dict(each) for each in parse_messages(messages) if each["role"] != "system"]
+        system = [{"role": "system", "content": negative}] if negative else []
+        most, continues = most_counted(self.context), options.continue_final_message
+        return self.prompts.tokens(
+            [*system, *said], asked, options.allow_special, continues, most=most
+        )
 
     def _with_tools(self, options: GenerationOptions, asked: ChatRequest) -> GenerationOptions:
         """Adjust the options so that the text can be read as tool calls and reasoning."""
@@ -251,7 +289,9 @@ class Model(Overlaid):
                 "continue_final_message",
             )
         tokens = await aside(is_long(prompt), lambda: self.prompt_tokens(prompt))
-        async for piece in self._generate(tokens, options, cancel, on_prefill):
+        negative = negative_of(options)
+        other = None if negative is None else self.prompt_tokens(negative or tokens[-1:])
+        async for piece in self._generate(tokens, options, cancel, on_prefill, 0, other):
             yield piece
 
     async def greedy(self, prompt: Sequence[int], max_tokens: int) -> AsyncIterator[int]:
@@ -301,14 +341,20 @@ class Model(Overlaid):
         cancel: CancelToken | None,
         on_prefill: PrefillProgress,
         dropped_messages: int = 0,
+        other: list[int] | None = None,
     ) -> AsyncIterator[Piece]:
         self._check_room(prompt)
-        room = self.context - len(prompt)
+        self._check_room(other or ())
+        options = options.seeded()
+        room = self.context - max(len(prompt), len(other or ()))
         room = min(options.max_tokens or room, room)
         grammar = self._grammar(options.response_format)
         if grammar is not None:
             grammar.require(room)
-        wanted = Generation(prompt, options, room, self.end_tokens, grammar, dropped_messages)
+        contrasted = None if other is None else OtherPrompt(self._own_twin(), other)
+        wanted = Generation(
+            prompt, options, room, self.end_tokens, grammar, dropped_messages, contrasted
+        )
         cancel = cancel or CancelToken()
         self._asking += 1
         try:  # one answer at a time: they share the cache
@@ -320,12 +366,19 @@ class Model(Overlaid):
             self._asking -= 1
         try:
             with self.while_loaded():
+                if self.changes.settle() and self._twin is not None:
+                    self._twin.session.forget()
                 self.begin_answer(len(prompt))
                 pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
                 async for piece in pieces:
                     yield piece
         finally:
             self._turn.release()
+
+    def _own_twin(self) -> Twin:
+        if self._twin is None:
+            self._twin = Twin(self)
+        return self._twin
 
     def _grammar(self, response_format: Any) -> Grammar | None:
         if response_format is None or response_format == {"type": "text"}:
@@ -421,5 +474,11 @@ class Model(Overlaid):
             raise
 
     def _release(self) -> None:
+        if self._twin is not None:
+            self._twin.unload()
         self.session.drop_loop()
-        self._graph.unload()  # with what was derived from it
+        self.changes.leave()
+        graph = self._graph
+        while graph.base is not None:  # an op of the user's own is in it, or adapters
+            graph = graph.base
+        graph.unload()

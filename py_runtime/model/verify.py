@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
@@ -145,13 +146,26 @@ async def verify(
     thorough: bool = False,
 ) -> VerifyReport:
     """Run the goldens: one prompt layer by layer, the logits of others, greedy continuations."""
+    async with model.idle():  # an answer in the making would see its cache written over
+        with model.while_loaded():
+            return await verify_idle(model, progress, cancel, thorough)
+
+
+async def verify_idle(
+    model: Model,
+    progress: Progress | None = None,
+    cancel: CancelToken | None = None,
+    thorough: bool = False,
+) -> VerifyReport:
+    """Run the same for a caller that holds `model.idle()`."""
+    if model.changes.are_any:
+        raise RequestError("remove the adapters first: they change what is computed", "model")
     started = time.perf_counter()
     goldens = _chosen(await read_goldens(model.folder, model.store), thorough)
     checks = _Checks(model, goldens, progress, cancel or CancelToken())
     report = VerifyReport()
-    async with model.idle():  # an answer in the making would see its cache written over
-        with model.while_loaded(), model.plainly():
-            await checks.all(report)
+    with model.plainly():
+        await checks.all(report)
     _conclude(report, model.graph.device.kind)
     report.table = _table(report)
     report.adapter = adapter_name(model.graph.device)

@@ -33,7 +33,7 @@ class Linear(Op):
             f"out is {list(self.out.max_dims)}; it must be x's dims with {rows} at the end",
         )
         self.require(
-            self.bias is None or self.bias.max_dims[0] >= rows,
+            self.bias is None or (0, *self.bias.max_dims)[-1] >= rows,
             f"the bias is shorter than the {rows} rows of the weight",
         )
 
@@ -42,7 +42,8 @@ class Linear(Op):
         return (0, *self.tensor("x", F32).max_dims)[-1]
 
     def take_bias(self) -> LiveTensor | None:
-        return self.tensor("bias", F32, rank=1) if self.has("bias") else None
+        """Take the bias: [rows or more], or one for each token: [..., rows]."""
+        return self.tensor("bias", F32) if self.has("bias") else None
 
     def declare(self, weight: Weight, source: Bindable | None = None) -> None:
         """Declare the kernels; they read `source` where that is not x itself."""
@@ -51,8 +52,14 @@ class Linear(Op):
         self.kernels = LinearKernels(self, self.x, matrices, epilogue, source=source)
 
     def check_bias(self, rows: int) -> None:
-        fits = self.bias is None or self.bias.dims[0] >= rows
-        self.require_live(fits, f"the bias is shorter than the {rows} rows of the weight")
+        if self.bias is None:
+            return
+        *lead, count = self.bias.dims
+        self.require_live(count >= rows, f"the bias is shorter than the {rows} rows of the weight")
+        self.require_live(
+            not lead or (*lead, rows) == (*self.x.dims[:-1], count),
+            f"a bias of {list(self.bias.dims)} does not fit x of {list(self.x.dims)}",
+        )
 
     def live(self) -> None:
         *lead, width = self.x.dims
@@ -197,7 +204,7 @@ class LinearF32(Linear):
             depth=depth,
             b_depth_stride=1,
             b_column_stride=depth,
-            bias_row_stride=0,
+            bias_row_stride=0 if self.bias is None or self.bias.rank == 1 else rows,
             bias_column_stride=1,
             has_bias=self.bias is not None,
             alpha=1.0,

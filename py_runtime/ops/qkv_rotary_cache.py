@@ -17,6 +17,8 @@ from py_runtime.live.values import LiveInt
 from py_runtime.ops.kernels.attention_options import take_window
 from py_runtime.ops.kernels.epilogues import (
     Epilogue,
+    bias_fields,
+    each_token,
     make_bias_epilogue,
     make_residual_epilogue,
 )
@@ -107,9 +109,10 @@ class QkvRotaryCache(Op):
             {"epilogue": "qkv", "store": store},
             {"bias": bias or read, **ends},
             self.pairs,
-            {"has_bias": bias is not None, **self._places()},
+            {**bias_fields(bias), **self._places()},
             start="first_head",
             start_rows=self.width,
+            each_token=each_token(bias),
         )
         max_tokens = numel(self.x.max_dims[:-1])
         target = self.builder.target

@@ -14,6 +14,7 @@ import numpy as np
 
 from py_runtime.base.dtypes import DType
 from py_runtime.base.errors import GraphError, InputError
+from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.live.build_context import BuildContext
 from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Scratch, WeightSlice
 from py_runtime.live.values import LiveInt, LiveTensor
@@ -57,8 +58,8 @@ class OpRow:
     optional: frozenset[str]  # those that a call by names may leave out: they are null then
     op: "type[Op]"
     mutates: frozenset[str]  # arguments whose tensor is written in place
-    # Those of them that hold the sum of all tokens so far, and not a row for each position: they
-    # cannot be cut back to an earlier one.
+    # The written arguments that hold a sum over all tokens so far instead of a row for each
+    # position: they cannot be cut back to an earlier one.
     carries: frozenset[str]
     resizes: bool  # False: refused on a graph where its arguments can change
 
@@ -259,13 +260,13 @@ class Op(ABC):
 
     def launch(
         self,
-        kernel: str,
+        kernel: str | KernelSource,
         *,
         bind: Mapping[str, Bindable],
         plugs: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
     ) -> Launch:
-        """Declare a kernel of this op: a WGSL file, and its bindings by their WGSL names.
+        """Declare a kernel of this op: a WGSL file or source, and its bindings by WGSL names.
 
         `plugs` says which fragment goes into each slot that the file, or one it needs, has.
         """

@@ -7,6 +7,8 @@ from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Launch
 from py_runtime.ops.kernels.epilogues import (
     Epilogue,
+    bias_fields,
+    each_token,
     make_bias_epilogue,
     make_residual_epilogue,
 )
@@ -46,7 +48,8 @@ class Swiglu(Op):
         bind = {"out": self.out, "bias": bias or read}
         gate = {"gate": "silu" if self.name.startswith("inpage.swiglu.") else "gelu"}
         plugs = {"epilogue": "swiglu", **gate}
-        epilogue = Epilogue(plugs, bind, self.rows, {"has_bias": bias is not None})
+        own = each_token(bias)
+        epilogue = Epilogue(plugs, bind, self.rows, bias_fields(bias), each_token=own)
         max_tokens = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         self.is_one = len(matrices) == 1

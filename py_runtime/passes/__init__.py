@@ -39,6 +39,10 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
 )
 
 
+# Where passes that add to linears come: behind those that join the ones of one x.
+JOINING = DEFAULT_PASSES.index(fuse_delta_gates.run) + 1
+
+
 def run_passes(program: Program, target: KernelTarget, passes: Sequence[Pass]) -> Program:
     """Run the passes in this order and return the resulting program."""
     for run in passes:

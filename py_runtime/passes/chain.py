@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from py_runtime.base.dtypes import F32
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import (
     BoolValue,
@@ -33,6 +34,13 @@ class CallAt(NamedTuple):
 
     at: int
     call: OpCall
+
+
+def sources_of(gone: Iterable[CallAt]) -> str:
+    """Return where calls came from, a line each: what replaces them comes from there."""
+    in_order = sorted(gone, key=lambda made: made.at)
+    lines = [line for made in in_order for line in made.call.source.splitlines()]
+    return "\n".join(dict.fromkeys(lines))
 
 
 class Chain:
@@ -139,6 +147,14 @@ class Chain:
         assert isinstance(value, TensorValue), "of a tensor"
         self.values.append(TensorValue(value.dtype, dims))
         return len(self.values) - 1
+
+    def add_constant(self, name: str, dims: tuple[int, ...]) -> int:
+        """Return the value of a constant in floats, which is added where none has its name."""
+        known = self._named.setdefault(name, [])
+        if not known:
+            known.append(len(self.values))
+            self.values.append(TensorValue(F32, dims, name, constant=name))
+        return known[0]
 
     def call(self, op: str, source: str, /, **given: int | None) -> OpCall:
         """Return a call of an op by its arguments' names; what is left out is null."""

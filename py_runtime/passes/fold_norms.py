@@ -1,7 +1,7 @@
 """A pass that folds a norm into the only fused op that reads it."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import Chain
+from py_runtime.passes.chain import Chain, sources_of
 from py_runtime.program import Program, op_names
 
 TAKE_A_NORM = (
@@ -27,6 +27,6 @@ def run(program: Program, target: KernelTarget) -> Program:
             continue
         changed = {name: chain.arg(norm.call, name) for name in ("x", "eps")}
         changed["norm"] = chain.arg(norm.call, "weight")
-        fused = chain.call(call.name, call.source, **chain.given(call) | changed)
+        fused = chain.call(call.name, sources_of([norm, reading]), **chain.given(call) | changed)
         chain.replace([norm, reading], at, [fused])
     return chain.program()

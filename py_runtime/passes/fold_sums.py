@@ -2,7 +2,7 @@
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.kernels.gemv import count_gemv_buffers
-from py_runtime.passes.chain import Chain
+from py_runtime.passes.chain import Chain, sources_of
 from py_runtime.program import OpCall, Program, op_names
 
 TAKE_A_SUM = (
@@ -33,7 +33,7 @@ def run(program: Program, target: KernelTarget) -> Program:
         del others["x"]
         fused = chain.call(
             call.name.replace(".default", ".of_sum"),
-            call.source,
+            sources_of([made, reading[0]]),
             of=summed["x"],
             sum_norm=summed["weight"],
             sum_eps=summed["eps"],

@@ -1,7 +1,7 @@
 """A pass that fuses attention with the linear that reads all of it: inpage.attend_linear."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import VIEWS, CallAt, Chain
+from py_runtime.passes.chain import VIEWS, CallAt, Chain, sources_of
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
 from py_runtime.program import Program, op_names
 
@@ -22,8 +22,9 @@ def run(program: Program, target: KernelTarget) -> Program:
             continue
         linear, args = found
         given = chain.given(attend.call) | args
-        call = chain.call("inpage.attend_linear.default", linear.call.source, **given)
-        chain.replace([*gone, linear], linear.at, [call])
+        gone.append(linear)
+        call = chain.call("inpage.attend_linear.default", sources_of(gone), **given)
+        chain.replace(gone, linear.at, [call])
     return chain.program()
 
 

@@ -1,7 +1,7 @@
 """A pass that joins the two gates of inpage.gated_delta into inpage.joined_linears."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import CallAt, Chain
+from py_runtime.passes.chain import CallAt, Chain, sources_of
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
 from py_runtime.program import Program
 
@@ -21,7 +21,7 @@ def run(program: Program, target: KernelTarget) -> Program:
         both = chain.add_like(gates[0], (*lead, 2 * rows))
         joined = chain.call(
             "inpage.joined_linears.default",
-            linears[0].call.source,
+            sources_of(linear.made for linear in linears),
             x=linears[0].x,
             **weight_args(chain, linears),
             out=both,

@@ -4,7 +4,7 @@ Where a linear makes the first tensor, it becomes part of the op: inpage.gated_l
 """
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import CallAt, Chain
+from py_runtime.passes.chain import CallAt, Chain, sources_of
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
 from py_runtime.program import Program, op_names
 
@@ -30,11 +30,12 @@ def run(program: Program, target: KernelTarget) -> Program:
             given: dict[str, int | None] = {"parts": parts, "number": number, "out": out}
             linear = linear_call(chain, chain.maker_for_one(gate, *LINEARS))
             if linear is None or linear.bias is not None or not can_join(chain, [linear], target):
-                call = chain.call("inpage.gated_part.default", mul.source, gate=gate, **given)
+                name, given = "inpage.gated_part.default", given | {"gate": gate}
             else:
                 gone.append(linear.made)
                 given |= {"x": linear.x} | weight_args(chain, [linear])
-                call = chain.call("inpage.gated_linear.default", mul.source, **given)
+                name = "inpage.gated_linear.default"
+            call = chain.call(name, sources_of(gone), **given)
             chain.replace(gone, at, [call])
             break
     return chain.program()

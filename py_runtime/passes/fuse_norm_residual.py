@@ -1,7 +1,7 @@
 """A pass that fuses a norm, the sum it goes into and a factor of that: inpage.norm_residual."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import CallAt, Chain
+from py_runtime.passes.chain import CallAt, Chain, sources_of
 from py_runtime.program import Program, op_names
 
 
@@ -25,7 +25,7 @@ def run(program: Program, target: KernelTarget) -> Program:
                 at, gone = factor.at, [*gone, factor]
                 given |= {"factor": chain.arg(factor.call, "b")}
                 given |= {"out": chain.arg(factor.call, "out")}
-            call = chain.call("inpage.norm_residual.default", add.source, **given)
+            call = chain.call("inpage.norm_residual.default", sources_of(gone), **given)
             chain.replace(gone, at, [call])
             break
     return chain.program()

@@ -8,7 +8,7 @@ values of another layer only the queries are fused: inpage.q_rotary.
 from dataclasses import dataclass
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import VIEWS, CallAt, Chain
+from py_runtime.passes.chain import VIEWS, CallAt, Chain, sources_of
 from py_runtime.passes.linear_calls import (
     LINEARS,
     LinearCall,
@@ -48,9 +48,10 @@ def _fuse_queries(chain: Chain, q: int) -> None:
     heads = None if rotary is None else _heads(chain, chain.arg(rotary.call, "x"))
     if rotary is None or heads is None or not set(chain.dims(q)[:-3]) <= {1}:
         return
+    gone = [*heads.gone, rotary]
     call = chain.call(
         "inpage.q_rotary.default",
-        rotary.call.source,
+        sources_of(gone),
         x=heads.linear.x,
         **weight_args(chain, [heads.linear]),
         q_norm=heads.norm,
@@ -61,7 +62,7 @@ def _fuse_queries(chain: Chain, q: int) -> None:
         neighbours=chain.add(False),
         out=q,
     )
-    chain.replace([*heads.gone, rotary], rotary.at, [call])
+    chain.replace(gone, rotary.at, [call])
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _fuse(chain: Chain, attention: CallAt, target: KernelTarget) -> None:
     caches = {name: chain.arg(sdpa, name) for name in ("k_cache", "v_cache")}
     fill = chain.call(
         op_names.QKV_ROTARY_CACHE,
-        sdpa.source if found.rotary is None else found.rotary.call.source,
+        sources_of([*found.gone, attention]),
         x=found.q.linear.x,
         **weight_args(chain, found.linears),
         q_norm=found.q.norm,

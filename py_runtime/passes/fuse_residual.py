@@ -4,7 +4,7 @@ It makes inpage.linear_residual and inpage.experts_residual.
 """
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import CallAt, Chain
+from py_runtime.passes.chain import CallAt, Chain, sources_of
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
 from py_runtime.program import Program, op_names
 
@@ -29,7 +29,8 @@ def run(program: Program, target: KernelTarget) -> Program:
                 given = {**chain.given(experts.call)}
             else:
                 continue
-            call = chain.call(name, add.source, **given | {"residual": residual, "out": out})
-            chain.replace([made, CallAt(at, add)], at, [call])
+            gone = [made, CallAt(at, add)]
+            given |= {"residual": residual, "out": out}
+            chain.replace(gone, at, [chain.call(name, sources_of(gone), **given)])
             break
     return chain.program()

@@ -1,7 +1,7 @@
 """A pass that fuses silu(gate) * up of two linears of one x: inpage.swiglu, or geglu with gelu."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import CallAt, Chain
+from py_runtime.passes.chain import CallAt, Chain, sources_of
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
 from py_runtime.program import Program, op_names
 
@@ -27,8 +27,8 @@ def run(program: Program, target: KernelTarget) -> Program:
                 continue
             name = "inpage.swiglu.default" if is_silu else "inpage.geglu.default"
             weights = weight_args(chain, linears)
-            call = chain.call(name, mul.source, x=linears[0].x, **weights, out=out)
             gone = [*(linear.made for linear in linears), activation, CallAt(at, mul)]
+            call = chain.call(name, sources_of(gone), x=linears[0].x, **weights, out=out)
             chain.replace(gone, at, [call])
             break
     return chain.program()

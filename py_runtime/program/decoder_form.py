@@ -10,13 +10,23 @@ from dataclasses import replace
 
 from py_runtime.base.dtypes import I32, I64
 from py_runtime.base.model_errors import ModelError
-from py_runtime.program import INT32_MAX, IntValue, OpCall, Program, TensorValue, Value, op_names
+from py_runtime.program import (
+    INT32_MAX,
+    BoolValue,
+    IntValue,
+    OpCall,
+    Program,
+    TensorValue,
+    Value,
+    op_names,
+)
 
 VIEW = "aten.view_copy.default"
 # Each row of their output comes from the same row of their first argument alone.
 ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
 # Ops with tables that have a row for each position: which argument, and which of its dims. Where an
 # op has two such, it checks that they are alike.
+TILED = 9  # the argument of gated_delta
 CACHE_ROWS, TABLE_ROWS = slice(-3, -2), slice(0, 1)
 ROWS_OF_POSITIONS = {
     op_names.SDPA: (3, CACHE_ROWS),
@@ -58,6 +68,23 @@ def check_context(name: str, context: int, program: Program) -> None:
             f"{name} has a context of {context} positions by its description, but its graph has "
             f"room for 1 to {rows}"
         )
+
+
+def head_dim_of(program: Program) -> int:
+    """Return the width of attention's heads, as the first cache has it; 0 without attention."""
+    for call in program.ops:
+        if call.name in (op_names.SDPA, op_names.WINDOWED):
+            return _dims(program, call.args[ROWS_OF_POSITIONS[call.name][0]])[-1]
+    return 0
+
+
+def is_tiled(program: Program) -> bool:
+    """Return whether value heads of delta nets lie tiled, as in GGUF files."""
+    for call in program.ops:
+        if call.name == "inpage.gated_delta.default":
+            tiled = program.values[call.args[TILED]]
+            return isinstance(tiled, BoolValue) and tiled.value
+    return False
 
 
 def _rows_of_positions(program: Program) -> Iterator[int]:

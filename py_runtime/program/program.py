@@ -146,7 +146,7 @@ class OpCall:
 
     name: str
     args: tuple[int, ...]  # value ids; the output comes last
-    source: str = ""  # the torch line and module path it came from
+    source: str = ""  # module paths and torch lines it came from, one a line
 
 
 @dataclass(frozen=True)

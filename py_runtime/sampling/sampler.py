@@ -1,9 +1,13 @@
 """The sampler: logit bias → penalties → mask → temperature → top_k → top_p → min_p → draw."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
+from py_runtime.base.errors import RequestError
 from py_runtime.sampling.adjust import Adjustment
-from py_runtime.sampling.candidates import Candidates, greedy
+from py_runtime.sampling.candidates import Candidates, greedy, without_faults
 from py_runtime.sampling.history import TokenHistory
 from py_runtime.sampling.settings import SamplingSettings
 
@@ -19,11 +23,29 @@ class Sampler:
         seed = None if settings.seed is None else int(settings.seed) % 2**64
         self._random = np.random.Generator(np.random.PCG64(seed))
 
+    @property
+    def random(self) -> "np.random.Generator":
+        """The generator that tokens are drawn with, for steps that draw, too."""
+        return self._random
+
     def sample(
-        self, logits: np.ndarray, history: TokenHistory, allowed: np.ndarray | None = None
+        self,
+        logits: np.ndarray,
+        history: TokenHistory,
+        allowed: np.ndarray | None = None,
+        steps: Sequence[Callable[[np.ndarray], np.ndarray]] = (),
     ) -> int:
-        """Choose a token from logits f32 [V], which stay as they are; allowed: bool [V]."""
+        """Choose a token from logits f32 [V], which stay as they are; allowed: bool [V].
+
+        `steps` change scores float64 [V] before they are narrowed.
+        """
         scores = self._adjustment.scores(logits, history)
+        if steps:
+            scores = without_faults(scores).astype(np.float64)
+            if allowed is not None:
+                scores[~allowed] = -np.inf
+        for step in steps:
+            scores = _sound(step(scores), len(logits))
         if self._settings.temperature == 0:
             return greedy(scores, allowed)
         candidates = Candidates.of(scores, allowed).narrowed(self._settings)
@@ -36,6 +58,16 @@ class Sampler:
         # point is below the end. To the right of all sums up to it is a weight above zero.
         point = self._random.random() * together[-1]
         return int(np.searchsorted(together, point, side="right"))
+
+
+def _sound(scores: Any, vocabulary: int) -> np.ndarray:
+    """Return what a step gave, or say what is wrong with it."""
+    given = np.asarray(scores, np.float64)
+    if given.shape != (vocabulary,) or not np.isfinite(without_faults(given)).any():
+        raise RequestError(
+            f"the sampler must give {vocabulary} scores, at least one of them finite", "sampler"
+        )
+    return given
 
 
 def distribution(

@@ -17,8 +17,6 @@ enum {
   ROWS_IN_PLACE = 8,  // more rows read keys and values so often that a dense copy of them pays
 };
 
-#define UNROLLED _Pragma("clang loop unroll(full)")  // so that arrays become registers
-
 // The tile that a thread computes; all but the places lies in its scratch memory.
 typedef struct {
   u32 first_row;

@@ -26,6 +26,7 @@ typedef i8 i8x16 __attribute__((ext_vector_type(16)));
 typedef u8 u8x16 __attribute__((ext_vector_type(16)));
 
 #define INLINE static inline __attribute__((always_inline))
+#define UNROLLED _Pragma("clang loop unroll(full)")  // so that arrays become registers, and shifts constant
 
 INLINE f32 as_float(u32 bits) { return __builtin_bit_cast(f32, bits); }
 INLINE u32 as_bits(f32 value) { return __builtin_bit_cast(u32, value); }

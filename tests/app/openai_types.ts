@@ -30,7 +30,7 @@ export const vectors = (found: Embeddings): OpenAI.CreateEmbeddingResponse => fo
 // Requests: ours are OpenAI's, but for what is said to be our own.
 
 type Ours =
-  | "top_k" | "min_p" | "repetition_penalty" | "ignore_eos" | "context_overflow" | "signal" | "continue_final_message"
+  | "top_k" | "min_p" | "repetition_penalty" | "ignore_eos" | "context_overflow" | "signal" | "continue_final_message" | "continue_token_ids"
   | "chat_template_kwargs" | "enable_thinking" | "reasoning_format" | "reasoning_effort" | "stream_options" | "response_format" | "tools";
 
 /** null stands for the default here; OpenAI's types leave such fields out. */

@@ -212,6 +212,7 @@ def test_the_table_has_a_column_an_engine() -> None:
     rows = {row[0]: row[1:] for row in table}
     assert rows["decode at context 128, tok/s"] == ["10.0 (10.0–10.0)", "did not finish"]
     assert rows["first token of 128, ms"] == ["100 (100–100)", "did not finish"]
+    assert rows["opened → 128 tokens read, 64 written, warm, s"] == ["8.50", "–"]
     assert rows["fetched, cold"] == ["0.0 MB", "0.0 MB"]
     assert rows["of the adapter's read bandwidth"] == ["50%", "–"]
     assert rows["greedy ids as torch's"] == ["3 of 3", "–"]

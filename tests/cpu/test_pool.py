@@ -1,5 +1,6 @@
 """The pool of threads that replays plans: natively and in the page, one thread and several."""
 
+import os
 from collections.abc import Iterator
 from itertools import count
 from types import SimpleNamespace
@@ -162,6 +163,11 @@ def test_a_worker_that_ends_between_launches_is_not_missed(doomed: CpuPage) -> N
     [
         ("destroyed", "was destroyed"),
         ("a thread without a stack", "a thread of the CPU's kernels has failed"),
+        pytest.param(  # which takes as long as the others' patience
+            "a thread inside a chunk",
+            "a thread has ended while it computed",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_a_device_that_is_gone_says_so(doomed: CpuPage, harm: str, words: str) -> None:
@@ -217,7 +223,7 @@ CORES = [(1, 1), (2, 2), (3, 2), (8, 7)]  # of a machine, and the threads that i
 def test_a_core_is_left_to_others_where_there_are_several(
     monkeypatch: pytest.MonkeyPatch, cores: int, threads: int
 ) -> None:
-    monkeypatch.setattr(native.os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
     assert native.default_threads() == threads
     assert wait(request_cpu()).threads == threads
 

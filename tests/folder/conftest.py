@@ -25,10 +25,10 @@ class LoadingPage:
         self.context = context
         self.runner = self.open_tab()
 
-    def open_tab(self) -> PageRunner:
+    def open_tab(self, device: str = "cpu") -> PageRunner:
         page = self.context.new_page()
         keep_from_loading_stored(page)
-        page.goto(f"{self.site.url}?device=cpu")
+        page.goto(f"{self.site.url}?device={device}")
         page.evaluate("inpage.ready.then(() => null)")
         runner = PageRunner(page)
         runner.python("import py_runtime.download.retries as retries\nretries.FIRST_PAUSE = 0")

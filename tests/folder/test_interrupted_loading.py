@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.folder.conftest import LoadingPage
+from tests.folder.conftest import CASES, LoadingPage
 from tests.folder.faulty_site import CUT, ERROR, HANG, SHORT
 from tests.folder.loading_checks import (
     MANIFEST,
@@ -131,10 +131,13 @@ def test_cancelling_breaks_off_and_leaves_the_gpu_empty(
 ) -> None:
     """A shard never ends: that the pipelines are complete all the same shows they do not wait."""
     page.site.faults[f"Toy/{shard(4)}"] = HANG
-    buffers = page.run("gpu_buffers")
-    result = page.load(cancel_at=(phase, 1.0 if phase == "shaders" else 0.5))
+    tab = page.open_tab("gpu")
+    buffers = tab.run(CASES, "gpu_buffers")
+    cancel_at = (phase, 1.0 if phase == "shaders" else 0.5)
+    result = tab.run(CASES, "load", where=page.address(), cancel_at=cancel_at)
     check_refused(page, result, "aborted", "cancelled")
-    assert page.run("gpu_buffers") == buffers
+    assert tab.run(CASES, "gpu_buffers") == buffers
+    tab.page.close()
     kept = kept_files(page, manifest)
     assert kept
 

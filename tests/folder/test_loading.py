@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.folder.conftest import LoadingPage, rewrite
+from tests.folder.conftest import CASES, LoadingPage, rewrite
 from tests.folder.faulty_site import FLIP
 from tests.folder.loading_checks import (
     MANIFEST,
@@ -102,7 +102,7 @@ def test_two_tabs_at_once(page: LoadingPage, manifest: dict[str, Any], check_loa
     tab = page.open_tab()
     script = "where => { globalThis.loading = inpage.python(where); }"
     code = "import tests.folder.loading_cases as cases\nresult = await cases.load(device, {!r})\n"
-    tab.run("tests.folder.loading_cases", "entries")  # ships the module
+    tab.run(CASES, "entries")  # ships the module
     tab.page.evaluate(script, code.replace("{!r}", repr(page.address())))
     check_loaded(page.load())
     tab.page.evaluate("globalThis.loading.then(() => null)")
@@ -282,8 +282,10 @@ def test_a_model_is_rebuilt_from_storage(page: LoadingPage, check_loaded: Any) -
 
 
 def test_a_gpu_without_the_memory_is_left_usable(page: LoadingPage, check_loaded: Any) -> None:
-    buffers = page.run("gpu_buffers")
-    result = page.run("load_without_gpu_memory", where=page.address())
+    tab = page.open_tab("gpu")
+    buffers = tab.run(CASES, "gpu_buffers")
+    result = tab.run(CASES, "load_without_gpu_memory", where=page.address())
     check_refused(page, result, "gpu_out_of_memory", "of memory, more than this device has")
-    assert page.run("gpu_buffers") == buffers
-    check_loaded(page.load())
+    assert tab.run(CASES, "gpu_buffers") == buffers
+    check_loaded(tab.run(CASES, "load", where=page.address()))
+    tab.page.close()

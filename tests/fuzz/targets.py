@@ -1,6 +1,7 @@
 """Every reader of what users bring. Of the page, chats and settings are read in tests/web."""
 
 from tests.fuzz import (
+    adapter_targets,
     export_targets,
     folder_targets,
     gguf_targets,
@@ -15,6 +16,7 @@ ROWS = [
     *folder_targets.TARGETS,
     *pte_targets.TARGETS,
     *gguf_targets.TARGETS,
+    *adapter_targets.TARGETS,
     *hub_targets.TARGETS,
     *text_targets.TARGETS,
     *request_targets.TARGETS,

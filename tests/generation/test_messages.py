@@ -120,3 +120,62 @@ def test_only_an_answer_can_be_continued(native_toy: Toy) -> None:
         assert answer["error"]["code"] == "invalid_request"
         assert answer["error"]["param"] == "continue_final_message"
         assert f"continue_final_message {text}" in answer["error"]["message"]
+
+
+def test_an_answer_is_continued_from_its_very_tokens(native_toy: Toy) -> None:
+    """A continuation is exact even within a character: the toy writes bytes."""
+    question = {"role": "user", "content": "the quick brown fox"}
+    sampled = {"temperature": 1.5, "seed": 3, "ignore_eos": True}
+    greedy = {"temperature": 0, "ignore_eos": True}
+    (begun,) = native_toy.ask({"messages": [question], "fields": {**sampled, "max_tokens": 6}})
+    messages = [question, {"role": "assistant", "content": "anything"}]
+    ids = begun["tokens"]
+    fields = {**greedy, "continue_final_message": True}
+    (six,) = native_toy.ask(
+        {"messages": messages, "fields": {**fields, "continue_token_ids": ids, "max_tokens": 6}}
+    )
+    longer = {**fields, "continue_token_ids": [*ids, *six["tokens"][:3]], "max_tokens": 3}
+    (three,) = native_toy.ask({"messages": messages, "fields": longer})
+    assert six["usage"]["prompt_tokens"] + 3 == three["usage"]["prompt_tokens"]
+    assert three["tokens"] == six["tokens"][3:]
+    assert three["text"].strip("\ufffd") in six["text"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"continue_token_ids": [5]}, "needs continue_final_message"),
+        ({"continue_final_message": True, "continue_token_ids": [-1]}, "not a token from 0"),
+        ({"continue_final_message": True, "continue_token_ids": [True]}, "not a token from 0"),
+        ({"continue_final_message": True, "continue_token_ids": "5"}, "must be a list of tokens"),
+        (
+            {
+                "continue_final_message": True,
+                "continue_token_ids": [5],
+                "tools": [{"type": "function", "function": {"name": "now"}}],
+                "tool_choice": "required",
+            },
+            "exclude each other",
+        ),
+    ],
+)
+def test_tokens_to_continue_from_are_checked(
+    native_toy: Toy, fields: dict[str, Any], fault: str
+) -> None:
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    (answer,) = native_toy.ask({"messages": messages, "fields": fields})
+    assert answer["error"]["param"] == "continue_token_ids"
+    assert fault in answer["error"]["message"]
+
+
+def test_the_seed_of_an_answer_is_told_and_gives_it_again(native_toy: Toy) -> None:
+    question = [{"role": "user", "content": "the quick brown fox"}]
+    fields = {"temperature": 1.5, "top_k": 200, "max_tokens": 12, "ignore_eos": True}
+    (first,) = native_toy.ask({"messages": question, "fields": fields, "forget": True})
+    told = first["usage"]["sampling"]
+    assert (told["temperature"], told["top_k"]) == (1.5, 200)
+    again = {"messages": question, "fields": {**fields, "seed": told["seed"]}, "forget": True}
+    other = {"messages": question, "fields": fields, "forget": True}
+    second, third = native_toy.ask(again, other)
+    assert second["tokens"] == first["tokens"]
+    assert third["usage"]["sampling"]["seed"] != told["seed"]

@@ -89,7 +89,7 @@ def test_a_dropped_file_answers_as_that_of_the_site(
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#modelName")).to_have_text("mine")
     assert answer(user) == said
-    python("from inpage_bridge import bridge; bridge.device().destroy()")
+    python("engine.device.destroy()")
     assert answer(user) == said, "the file is read again, from the user's disk"
     user.page.evaluate("inpage.load('big').then(() => null)")
     assert answer(user) == said, "in parts, from the site"
@@ -144,8 +144,8 @@ def test_a_load_that_is_cancelled_brings_nothing_back(user: User) -> None:
 def test_the_default_model_dropped_answers_as_its_folder(browser: Browser, site_url: str) -> None:
     """Token for token. The heap never shrinks: what it grows by is what a load needs at once."""
     context = browser.new_context()
-    user = User(context.new_page(), site_url)
-    user.page.goto(site_url)
+    user = User(context.new_page(), f"{site_url}?device=cpu")
+    user.page.goto(user.url)
     user.page.evaluate("inpage.ready.then(() => null)")
     python = PageRunner(user.page).python
     before = python(HEAP)

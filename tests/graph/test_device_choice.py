@@ -182,6 +182,10 @@ def test_what_is_asked_for_is_taken(machine: Machine, monkeypatch: pytest.Monkey
     machine.adapter = None
     with pytest.raises(GpuUnavailableError):
         machine.chosen(GPU)
+    monkeypatch.setenv(DEVICE_VARIABLE, "CPU")
+    assert machine.chosen(CPU) == CPU
+    with pytest.raises(RequestError, match="INPAGE_DEVICE is 'CPU' here; it must be gpu or cpu"):
+        machine.chosen()
 
 
 @pytest.mark.parametrize(

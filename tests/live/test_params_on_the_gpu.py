@@ -1,12 +1,14 @@
 """The bytes that Python packs are the parameters that the GPU reads, for every `struct Params`."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
 
 from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.gpu.shader_figures import Member, evaluate, members_of
+from py_runtime.gpu.shader_sources import all_shaders
 from py_runtime.live.uniforms import params_layout
 from tests.gpu.test_kernel_sources import KERNELS, all_ways
 from tests.runners import NativeRunner, Runner
@@ -24,6 +26,7 @@ def structs_of(kernel: KernelSource, name: str = "Params") -> str:
     return "".join(inner) + found[0] + "\n"
 
 
+@cache  # joining all kernels takes seconds, which collecting tests would take without any need
 def by_declaring_file() -> dict[str, KernelSource]:
     """Return a kernel for each file that declares `struct Params`."""
     return {
@@ -33,7 +36,7 @@ def by_declaring_file() -> dict[str, KernelSource]:
     }
 
 
-DISTINCT = by_declaring_file()
+FILES = all_shaders().owners["Params"]
 
 
 def leaves(kernel: KernelSource, at: str, struct: str) -> list[tuple[str, Member]]:
@@ -94,15 +97,21 @@ def check(kernel: KernelSource, runner: Runner) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("kernel", DISTINCT.values(), ids=DISTINCT)
-def test_the_gpu_reads_what_python_packs(kernel: KernelSource, native: NativeRunner) -> None:
-    check(kernel, native)
+def test_every_struct_is_part_of_a_kernel() -> None:
+    assert sorted(by_declaring_file()) == sorted(FILES)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_gpu_reads_what_python_packs(file: str, native: NativeRunner) -> None:
+    check(by_declaring_file()[file], native)
 
 
 @pytest.mark.browser
 def test_the_page_reads_what_python_packs(in_page: Runner) -> None:
     """Check the nested structs alone: browsers have rules of their own for these."""
-    nested = [kernel for kernel in DISTINCT.values() if structs_of(kernel).count("struct") > 1]
+    nested = [
+        kernel for kernel in by_declaring_file().values() if structs_of(kernel).count("struct") > 1
+    ]
     assert len(nested) == 8
     for kernel in nested:
         check(kernel, in_page)

@@ -43,6 +43,7 @@ EPILOGUES = {
     "rows + residual": {"epilogue": "rows", "output": "residual"},
     "rows + bias": {"epilogue": "rows", "output": "bias"},
     "rows + part": {"epilogue": "rows", "output": "part"},
+    "rows + scaled": {"epilogue": "rows", "output": "scaled"},
     "swiglu": {"epilogue": "swiglu"},
     "qkv": {"epilogue": "qkv"},
 }

@@ -105,7 +105,9 @@ def as_users_have_it(native: NativeRunner) -> Iterator[Device]:
     device.destroy()
 
 
-@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize(
+    "columns", [576, *(pytest.param(each, marks=pytest.mark.thorough) for each in (32, 3136))]
+)
 @pytest.mark.parametrize("enough", [1, 10**6], ids=["large tiles", "small tiles"])
 def test_several_tokens_take_two_planes(
     enough: int,

@@ -191,7 +191,7 @@ def test_a_dropped_decoder_and_its_tokenizer_chat(
     user.choose(temperature="0", repetition_penalty="1")
     answers_alphabet(user)
     assert python("[graph is model.graph, engine.module, model.context]") == [True, None, 255]
-    python("from inpage_bridge import bridge; bridge.device().destroy()")
+    python("engine.device.destroy()")
     answers_alphabet(user)  # the file is read again, from the user's disk
 
 

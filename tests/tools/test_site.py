@@ -90,6 +90,15 @@ def test_the_environment_says_which_device_pages_take(
     assert site.describe().get("device") == device
 
 
+def test_no_site_is_served_with_a_device_that_there_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its pages could load nothing."""
+    monkeypatch.setenv(DEVICE_VARIABLE, "tpu")
+    with pytest.raises(SiteError, match="INPAGE_DEVICE is 'tpu' here; it must be gpu or cpu"):
+        Site.of_checkout()
+
+
 def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
     resource = site.find("site.json")
     assert resource

@@ -68,6 +68,7 @@ def test_without_an_adapter(without_gpu: Browser, choosing_site_url: str, toy_mo
     page.close()
 
 
+@pytest.mark.thorough
 def test_on_a_phone(
     without_gpu: Browser, choosing_site_url: str, toy_model: Path, playwright: Any
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_software_adapter_loses(browser: Browser, choosing_site_url: str) -> N
     page.close()
 
 
+@pytest.mark.thorough  # the GPU
 def test_a_load_may_ask_for_another_device(
     browser: Browser, choosing_site_url: str, toy_model: Path
 ) -> None:

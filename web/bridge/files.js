@@ -4,6 +4,7 @@ import { BridgeFault } from "./fault.js";
 
 const WHOLE = 16; // a block ends at a multiple of these bytes, or where the file does: the GPU takes whole words
 const STALLED_SECONDS = 60; // without a byte, after which a server has stopped sending (base/patience.py has the same figure)
+const CHUNK = 1 << 20; // bytes that are read at once, at most
 const PATIENCE_MILLISECONDS = 100; // after which a block that is not full is handed over, so that progress shows
 
 /** @import { Failing, FileCalls, Reader, Stream } from "../calls.d.ts" */
@@ -18,6 +19,30 @@ function inTime(promise, seconds) {
   const { promise: late, reject } = Promise.withResolvers();
   const timer = setTimeout(() => reject(new Error(`nothing has come for ${seconds} seconds`)), 1000 * seconds);
   return Promise.race([promise, /** @type {Promise<never>} */ (late)]).finally(() => clearTimeout(timer));
+}
+
+/**
+ * Chunks in one piece of memory, where the browser can: a large model's would pile up until garbage is collected.
+ * A chunk is gone when the next one is read.
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>>} body
+ */
+function chunksOf(body) {
+  /** @type {ReadableStreamBYOBReader} */
+  let reader;
+  try {
+    reader = body.getReader({ mode: "byob" });
+  } catch { // no stream of bytes
+    return body.getReader();
+  }
+  let memory = new ArrayBuffer(CHUNK);
+  return {
+    async read() {
+      const result = await reader.read(new Uint8Array(memory));
+      if (result.value) memory = result.value.buffer;
+      return /** @type {ReadableStreamReadResult<Uint8Array>} */ (result);
+    },
+    cancel: () => reader.cancel(),
+  };
 }
 
 /** @param {import("./heap.js").Heap} heap */
@@ -51,7 +76,7 @@ export function createFiles(heap, stalledSeconds = STALLED_SECONDS) {
       const arriving = (promise) => failing("network", `${url} did not arrive`, inTime(promise, stalledSeconds));
       const reader = arriving(fetch(url, { ...options, signal: abort.signal })).then(({ ok, status, headers, body }) => {
         if (!ok && !anyStatus) throw new BridgeFault(status === 404 ? "missing" : "network", `${url} answered ${status}`);
-        const chunks = /** @type {NonNullable<typeof body>} */ (body).getReader();
+        const chunks = chunksOf(/** @type {NonNullable<typeof body>} */ (body));
         return { read: () => arriving(chunks.read()), headers, status };
       });
       return openStream(reader, () => abort.abort());
@@ -61,7 +86,7 @@ export function createFiles(heap, stalledSeconds = STALLED_SECONDS) {
       return JSON.stringify({ ":status": status, ...Object.fromEntries(headers ?? []) });
     },
     openBlob(blob) {
-      const body = blob.stream().getReader();
+      const body = chunksOf(blob.stream());
       const read = () => failing("storage", "a file cannot be read", body.read());
       return openStream(Promise.resolve({ read }), () => { body.cancel().catch(() => {}); });
     },
@@ -73,7 +98,7 @@ export function createFiles(heap, stalledSeconds = STALLED_SECONDS) {
       let filled = 0;
       let ended = false;
       for (;;) {
-        // Whoever was cancelled has given the memory back.
+        // The stream was cancelled meanwhile, and its memory given back.
         if (stream.closed) throw new BridgeFault("network", "the stream was closed");
         const taken = chunk.subarray(0, capacity - filled);
         new Uint8Array(heap.buffer(), address + filled, taken.length).set(taken);

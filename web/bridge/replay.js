@@ -10,7 +10,7 @@ const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
 const MIN_STAGING = 256; // bytes
 const NUDGE_MILLISECONDS = 1; // some browsers ask the GPU what is done only now and then, or at a submit
-const NUDGE_SHARE = 8; // whoever has waited for long can wait for so much less of it again
+const NUDGE_SHARE = 8; // each pause between nudges is this share of the wait so far: an eighth
 
 /** @param {number} bytes */
 const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);

@@ -1,6 +1,6 @@
 // Answers: one is written at a time, where it was asked for; the others wait for their turn.
 
-/** @import { ChatCompletionChunk, ChatRequest, InpageError, Message } from "../inpage.js" */
+/** @import { ChatCompletionChunk, ChatRequest, InpageError, LoadedModel, Message } from "../inpage.js" */
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { saveChat, store } from "./chat_storage.js";
@@ -33,6 +33,12 @@ import { decimal, line, t } from "./wording.js";
  * @property {() => void} grow
  * @property {(isNothing: boolean) => void} finish shows what was written, which is whole; where that is nothing, the version before it
  */
+
+/** Packs token ids into a text: chats stay small. @param {number[]} ids */
+export const packed = (ids) => ids.map((id) => `${id.toString(36)}.`).join("");
+
+/** @param {string} tokens */
+export const unpacked = (tokens) => tokens.split(".").slice(0, -1).map((id) => parseInt(id, 36));
 
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
@@ -84,21 +90,38 @@ async function write(mine) {
     signal.throwIfAborted();
     mine.status = t`Reading your message…`;
     paint(() => mine.painted?.grow());
+    const settings = { ...requestOptions(), ...mine.options };
+    const begun = begin(message, mine.chat, settings);
+    const messages = promptOf(mine.chat, message);
+    if (begun && !message.content) messages.push({ role: "assistant", content: "" });
     const chunks = inpage.chat.completions.create({
-      messages: promptOf(mine.chat, message),
+      messages,
       signal,
       stream: true,
       reasoning_format: "none",
       stream_options: { include_usage: true, include_progress: true },
-      ...requestOptions(),
-      ...(message.content ? { continue_final_message: true } : {}),
-      ...mine.options,
+      ...settings,
+      ...begun,
     });
     for await (const chunk of chunks) take(mine, chunk);
   } catch (error) {
     const { message: fault, code, reason, facts } = /** @type {InpageError} */ (error);
     Object.assign(message, signal.aborted || code === "aborted" ? { note: STOPPED } : { note: "", error: fault, code, reason, facts });
   }
+}
+
+/**
+ * Notes what writes an answer, and gives what has it continued: from its very tokens, where this model wrote them.
+ * @type {(message: ChatMessage, chat: Chat, settings: Record<string, any>) => Partial<ChatRequest> | undefined}
+ */
+function begin(message, { system }, settings) {
+  const { content, made, tokens } = message;
+  const { name: model, device, kernels, quantisation } = /** @type {LoadedModel} */ (inpage.loaded);
+  const ids = made?.model === model && tokens ? unpacked(tokens) : [];
+  message.tokens = ids.length ? tokens : content ? undefined : ""; // of a text of somebody else's, they are not known
+  message.made = { model, device: device.kind, threads: device.threads ?? 0, kernels: kernels?.name ?? "", quantisation, system, begun: ids.length };
+  message.settings = settings;
+  return content || ids.length ? { continue_final_message: true, continue_token_ids: ids } : undefined;
 }
 
 /** @param {Answer} mine */
@@ -108,6 +131,7 @@ function end(mine) {
   if (mine.frame) cancelAnimationFrame(mine.frame);
   clearTimeout(mine.saving);
   message.version++;
+  if (page.certainty.value && message.content) message.certain = 1;
   const isNothing = !message.content && !message.error && versionsOf(chat, message).length > 1;
   if (isNothing) message.gone = 1; // the version before it is shown again
   saveChat(chat);
@@ -127,7 +151,13 @@ export function stop(mine) {
 function take(growing, { choices: [choice], progress, usage }) {
   const now = performance.now();
   const { message } = growing;
-  if (usage) message.note = usage.messages;
+  if (usage) {
+    const { messages, prompt_tokens, cached_tokens, extra } = usage;
+    const { sampling, ...speeds } = extra ?? {};
+    message.note = messages;
+    message.settings = { ...message.settings, ...sampling };
+    message.made = { ...message.made, prompt_tokens, cached_tokens, ...speeds };
+  }
   if (progress) {
     growing.prompt = progress.total;
     const isOnCpu = inpage.loaded?.device.kind === "cpu";
@@ -137,6 +167,8 @@ function take(growing, { choices: [choice], progress, usage }) {
   if (choice) {
     message.content += choice.delta.content ?? "";
     message.code = choice.finish_reason === "length" ? "length" : "";
+    if (message.tokens !== undefined) message.tokens += packed(choice.token_ids);
+    if (choice.finish_reason) message.made = { ...message.made, finish: choice.finish_reason };
     growing.tokens += choice.token_ids.length;
     growing.first ??= now;
     const rate = (growing.tokens - 1) / (now - growing.first) * 1000;

@@ -1,7 +1,6 @@
 // Files that are attached or dropped: the text of some is put before the message, chats are imported, models are opened.
-// What cannot be taken is told, and what can be.
+// For any other file, a notice says which kinds can be opened.
 
-import { importFile } from "./chat_files.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { lazy } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
@@ -12,6 +11,7 @@ const MAX_PDF_BYTES = 50_000_000;
 const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
 
 const { attachFiles, attached, composer, draft, dropZone } = page;
+const loadFiles = lazy(() => import("./chat_files.js"));
 const loadPdf = lazy(() => import("./pdf.js"));
 const loadModelFiles = lazy(() => import("./model_files.js"));
 
@@ -27,7 +27,7 @@ async function take(file) {
   if (size > most) notify(t`${name} is too large to attach: it has ${inWords(size)}, and the limit is ${inWords(most)}.`);
   else if (isPdf) takePdf(file);
   else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
-  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) importFile(file);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) (await arrived(loadFiles()))?.importFile(file);
   else if (text.trim()) fill(rowOf(name), name, text, /\.(\w+)$/.exec(name)?.[1].toLowerCase() ?? "text");
   else notify(t`${name} is empty.`);
 }

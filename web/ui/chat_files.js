@@ -52,8 +52,11 @@ function asNew({ title, system, messages, updated }) {
 
 // ---- Markdown
 
+/** Gives the user a chat as Markdown. @param {Chat} chat */
+export const exportMarkdown = (chat) => giveFile(fileName(chat, "md"), chatAsMarkdown(chat), "text/markdown");
+
 /** Writes a chat as Markdown, without the reasoning. @param {Chat} chat */
-export function chatAsMarkdown(chat) {
+function chatAsMarkdown(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
   for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, withoutReasoning(content));
@@ -81,11 +84,11 @@ export const patience = { file: 60_000 };
 /**
  * Gives the user a file to download, which takes no memory for long.
  * @param {string} name
- * @param {string} text
+ * @param {BlobPart} content
  * @param {string} type
  */
-export function giveFile(name, text, type) {
-  const href = URL.createObjectURL(new Blob([text], { type }));
+export function giveFile(name, content, type) {
+  const href = URL.createObjectURL(new Blob([content], { type }));
   Object.assign(document.createElement("a"), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), patience.file);
 }

@@ -3,7 +3,7 @@
 
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { chats, isDeleted, unsaved } from "./chats.js";
+import { chats, isDeleted, unsaved, WITHOUT_TEXT } from "./chats.js";
 import { page, partOf } from "./elements.js";
 import { emit } from "./events.js";
 import { library } from "./lazy.js";
@@ -237,6 +237,9 @@ function isFact(value, depth = 0) {
   return areTexts(code) && typeof facts === "object" && !!facts && Object.values(facts).every((each) => isFact(each, depth + 1));
 }
 
+/** @param {any} value */
+const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => each === null || isFact(each));
+
 /**
  * @param {any} message
  * @param {string} name
@@ -244,14 +247,16 @@ function isFact(value, depth = 0) {
  * @returns {ChatMessage}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone } = message;
+  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code);
   check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
   return {
     id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
     ...(areTexts(reason) && isFact({ code: reason, facts }) ? { reason, facts } : {}),
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
-    picked: whole(picked), gone: whole(gone),
+    picked: whole(picked), gone: whole(gone), certain: whole(certain),
+    ...(/^([\da-z]{1,6}\.)*$/.test(tokens) ? { tokens } : {}),
+    ...(isRecord(made) && isRecord(settings) ? { made, settings } : {}),
   };
 }
 
@@ -268,7 +273,7 @@ function mergeInto(chat, other) {
     const gone = Math.max(own.gone ?? 0, message.gone ?? 0);
     if (message.version > own.version) Object.assign(own, message);
     Object.assign(own, { picked, gone });
-    if (gone % 2) own.content = "";
+    if (gone % 2) Object.assign(own, WITHOUT_TEXT);
     merged.set(own.id, own);
   }
   for (const field of /** @type {const} */ (["title", "system"])) {

@@ -18,6 +18,10 @@ import { t } from "./wording.js";
  * @property {string} [error] why it ended early, in English; in the user's language by its reason and facts, where it has them
  * @property {string} [reason]
  * @property {EngineMessage["facts"]} [facts]
+ * @property {string} [tokens] of an answer, packed (answers.js), where all of them are known
+ * @property {Record<string, any>} [made] what wrote it, and how that went
+ * @property {Record<string, any>} [settings] it was asked with, by their names in a request
+ * @property {number} [certain] 1 where its tokens are shown in place of its text
  * @property {string} [code] the same for programs; "length" where it can be continued
  * @property {string} [parent] the message before it, if there is one
  * @property {string} [slot] the first of its versions, where it is not the first itself
@@ -36,6 +40,9 @@ import { t } from "./wording.js";
  * @property {ChatMessage[]} messages by age; deleted ones stay, without their text
  * @property {string} [stamp] changes whenever it is written: another one means that another tab wrote it
  */
+
+/** What is left of a message's text when it is deleted. */
+export const WITHOUT_TEXT = { content: "", tokens: undefined, made: undefined, settings: undefined };
 
 /** @typedef {Pick<ChatMessage, "parent" | "slot">} Place where a message belongs */
 

@@ -68,7 +68,7 @@ composer.onsubmit = (/** @type {SubmitEvent} */ event) => {
   send();
 };
 draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
-  // Not the Enter that ends a word of an input method.
+  // An Enter that ends a word in an input method (IME) does not send.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
   composer.requestSubmit();

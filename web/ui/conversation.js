@@ -107,6 +107,7 @@ function articleOf(message, versionCounts) {
   const growing = answerOf(message);
   Object.assign(article.dataset, { id: message.id, state: stateOf(message, versionCounts) });
   if ((versionCounts.get(slotOf(message)) ?? 1) > 1) showVersions(article, message);
+  if (message.certain) emit("certaintyshown", { article, message });
   if (message.role === "user") text.textContent = excerptOf(message.content);
   else if (growing) {
     article.dataset.pending = "";
@@ -138,6 +139,7 @@ function paintedIn(article, growing) {
       if (chat === shown && isNothing) return showChat();
       view.finish(message.content);
       article.dataset.state = ""; // it may grow again
+      if (message.certain) emit("certaintyshown", { article, message });
       message.thought = Number(text.dataset.thought ?? 0);
       showOutcome(article, message);
       follow();

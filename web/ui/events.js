@@ -1,11 +1,12 @@
 // The page's own events. A script tells those that stand on it by emitting one: it need not know them.
 
-/** @import { Chat, Place } from "./chats.js" */
+/** @import { Chat, ChatMessage, Place } from "./chats.js" */
 
 /**
  * Every event there is, with what it carries.
  * @typedef {object} Events
  * @property {undefined} answergrows an answer in the open chat has more text, or another status
+ * @property {{ article: HTMLElement, message: ChatMessage }} certaintyshown a message is shown whose tokens are
  * @property {Chat} chatimported chats were imported: this is the first of them
  * @property {undefined} chatmerged what another tab wrote was merged into a chat
  * @property {undefined} chatschange a chat was added, changed, renamed, opened or answered
@@ -15,6 +16,8 @@
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
  * @property {undefined} modelslisted the list of models is new
+ * @property {undefined} panelunwanted the dock is to be closed
+ * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel is to be opened (see panels.js)
  * @property {undefined} readiness a model, or the engine itself, is nearer to being ready
  * @property {undefined} textdrawn a text has another height: something in it was drawn
  */

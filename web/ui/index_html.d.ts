@@ -1,21 +1,21 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "shelfRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "certaintyView" | "choiceRow" | "choicesView" | "messageMenu" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "shelfRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "copyFile" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "resetSettings" | "run"
+  | "cancelLoad" | "whyNotebook" | "copyFile" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "resetSettings" | "run"
   | "forgetPrompt" | "keepPrompt" | "stop" | "stopEditing" | "stopPython" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
 type Forms = Record<"composer" | "notebookForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
 type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
 type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
-type Selects = Record<"example" | "language" | "model" | "prompts", HTMLSelectElement>;
-type Dialogs = Record<"hubAsk" | "models" | "notebook" | "opened" | "settings", HTMLDialogElement>;
+type Selects = Record<"certainty" | "compareLeft" | "compareRight" | "example" | "language" | "model" | "prompts", HTMLSelectElement>;
+type Dialogs = Record<"compare" | "hubAsk" | "models" | "notebook" | "opened" | "settings" | "why", HTMLDialogElement>;
 type Others = Record<
-  | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "facts" | "failure"
+  | "about" | "announcer" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "chatTools" | "contextText" | "editing" | "facts" | "failure"
   | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "output" | "ownFiles"
   | "progressText" | "pythonStatus" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
@@ -29,7 +29,16 @@ type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
   & Record<"findChats", HTMLInputElement>
   & Record<"shortcuts", HTMLDialogElement>;
 
-export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+type OfDock = Record<"dockFrame", HTMLTemplateElement>
+  & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>
+  & Record<"dock" | "dockExports" | "dockFault" | "dockLook" | "dockPanels" | "dockProgress" | "dockSize" | "dockTabs" | "dockTitle", HTMLElement>;
+
+type OfSteering = Record<"adapterChip", HTMLTemplateElement>
+  & Record<"adapters" | "samplerAbout" | "samplerFields", HTMLElement>
+  & Record<"samplerChosen", HTMLInputElement>
+  & Record<"sampler", HTMLSelectElement>;
+
+export type Elements = OfReading & OfDock & OfSteering & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
   hubAccess: HTMLDetailsElement;
   progress: HTMLProgressElement;

@@ -1,4 +1,5 @@
-// What is fetched when it is needed: libraries, dialogs and the words of other languages. All of it comes by `lazy`.
+// Scripts that are fetched when they are first needed: libraries, dialogs and the texts of other languages. `lazy` loads
+// them all.
 
 /** @import { Site } from "../calls.js" */
 

@@ -5,12 +5,14 @@
 /** @import { ChatMessage } from "./chats.js" */
 
 import { store } from "./chat_storage.js";
-import { addMessage, shown } from "./chats.js";
+import { addMessage, shown, WITHOUT_TEXT } from "./chats.js";
 import { setEditor, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
+import { on } from "./events.js";
+import { lazy } from "./lazy.js";
 import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
-import { copyText, notify } from "./notices.js";
+import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
 /**
@@ -66,6 +68,9 @@ function ask({ textContent }) {
   page.composer.requestSubmit();
 }
 
+const loadCertainty = lazy(() => import("./certainty.js"));
+const loadMenu = lazy(() => import("./message_menu.js"));
+
 /** @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 const actions = {
   copy: ({ content }) => copyText(content),
@@ -75,6 +80,8 @@ const actions = {
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
   goOn: (message) => answerHere(message),
   edit,
+  certainty: async (message, button) => (await arrived(loadCertainty()))?.toggle(button, message),
+  more: async (message, button) => (await arrived(loadMenu()))?.open(button, message),
   earlier: (message) => choose(message, -1),
   later: (message) => choose(message, 1),
   delete: deleteMessage,
@@ -88,6 +95,8 @@ export function act(button) {
   if (name === "ask") ask(button);
   else if (message) actions[name](message, button);
 }
+
+on("certaintyshown", async ({ article, message }) => (await arrived(loadCertainty()))?.show(article, message));
 
 // ---- plain text
 
@@ -115,12 +124,12 @@ export function plainTextOf(text) {
  * @param {ChatMessage} message
  */
 function hide(message) {
-  const { content, note, error } = message;
+  const { content, note, error, tokens, made, settings } = message;
   const change = (/** @type {Partial<ChatMessage>} */ fields) => {
     Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
   };
-  change({ content: "", note: "", error: "" });
-  return () => change({ content, note, error });
+  change({ ...WITHOUT_TEXT, note: "", error: "" });
+  return () => change({ content, note, error, tokens, made, settings });
 }
 
 /** All that follows a message, in every branch. @param {ChatMessage} message */

@@ -4,10 +4,12 @@
 
 import { page, partOf } from "./elements.js";
 import { emit } from "./events.js";
+import { lazy } from "./lazy.js";
 import { keep, recall } from "./settings.js";
 import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
 
 const { load, loadError, model: picker, progress } = page;
+const loadAdapters = lazy(() => import("./adapters.js"));
 
 /** @type {OfferedModel[]} */
 export let models = [];
@@ -47,6 +49,7 @@ picker.onchange = showChosen;
 export function showModel() {
   const { loaded } = inpage;
   page.modelName.textContent = loading ? t`Loading…` : loaded?.name ?? t`No model`;
+  if (loaded?.adapters?.length || !page.adapters.hidden) loadAdapters().then(({ showAdapters }) => showAdapters(inpage.loaded?.adapters ?? []), () => {});
   document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
   emit("modelchange");
 }

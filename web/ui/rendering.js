@@ -1,5 +1,5 @@
-// What the page has rendered in a worker, one text after the other: long Markdown, colours of code, maths. A text that
-// takes too long ends its worker, and is shown as it was written; the next text gets a new worker.
+// Rendering in a worker, one text after the other: long Markdown, colours of code, maths. Where a text takes too long its
+// worker is ended and the text shown as it was written; the next text gets a new worker.
 
 /** @import { Config, DOMPurify } from "dompurify" */
 /** @import { RenderJob, RenderedMarkdown } from "./markdown_html.js" */
@@ -153,7 +153,7 @@ function showCode(code, html) {
 const MAX_FORMULA = 4000; // characters of a formula
 const MAX_DEPTH = 10; // braces in each other: accents in powers of accents take twice the time each
 const WRITTEN = /^(?:\$\$|\$|\\\(|\\\[)([^]*?)(?:\$\$|\$|\\\)|\\\])$/;
-// What defines macros could make a page of a line.
+// Commands that define macros are refused: a line of them could grow to a page.
 const MACROS = /\\(?:[gex]?def|let|futurelet|global|(?:re|provide)?newcommand|renewcommand|providecommand|DeclareMathOperator)(?![a-zA-Z])/;
 
 const MATHML = "math semantics annotation menclose mfrac mi mn mo mover mpadded mphantom mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover";

@@ -36,10 +36,11 @@ export const chosen = () => fields.filter((field) => field.value && field.checkV
 
 /** Gives the settings as a request has them. @returns {Partial<GenerationRequest>} */
 export function requestOptions() {
-  const request = chosen().filter(([name]) => name !== "theme");
+  const request = chosen().filter(([name]) => name !== "theme" && name !== "certainty");
   /** @param {string} value */
   const read = (value) => (isNaN(Number(value)) ? value : Number(value));
-  return Object.fromEntries(request.map(([name, value]) => [name, name === "stop" ? value.split("\n").filter(Boolean) : read(value)]));
+  const reading = { stop: (/** @type {string} */ value) => value.split("\n").filter(Boolean), sampler: JSON.parse };
+  return Object.fromEntries(request.map(([name, value]) => [name, (reading[/** @type {"stop"} */ (name)] ?? read)(value)]));
 }
 
 /**

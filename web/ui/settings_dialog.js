@@ -6,6 +6,7 @@ import { showChat } from "./conversation.js";
 import { page } from "./elements.js";
 import { siteFacts } from "./lazy.js";
 import { notify } from "./notices.js";
+import { showSamplers } from "./sampler_settings.js";
 import { chosen, fields, keep, recall } from "./settings.js";
 import { speak, t } from "./wording.js";
 
@@ -34,6 +35,7 @@ export async function prepare() {
     field.value ||= String(value);
   }
   takeIn();
+  showSamplers(); // they may take as long as the engine takes to start
 }
 
 /** @param {HTMLButtonElement} button */
@@ -74,6 +76,7 @@ for (const button of presets) {
 }
 page.resetSettings.onclick = () => {
   form.reset();
+  showSamplers();
   system.value = shown.system; // is the chat's own
   takeIn();
   changeLanguage();

@@ -50,11 +50,11 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing && stopOrLeave()) event.preventDefault();
 });
 addEventListener("keydown", (event) => {
-  const { altKey, code, ctrlKey, key, metaKey, isComposing, target } = event;
-  const isTyping = /** @type {Element} */ (target).closest?.("input, textarea, select");
+  const { altKey, code, ctrlKey, key, metaKey, isComposing } = event;
+  const isTyping = /** @type {Element} */ (event.composedPath()[0]).closest?.("input, textarea, select, [contenteditable=true]");
   const isOpen = document.querySelector("dialog[open]");
   const hasControl = isMac ? metaKey : ctrlKey;
-  const act = isComposing || isOpen ? undefined
+  const act = isComposing || isOpen || event.defaultPrevented ? undefined
     : altKey && !ctrlKey && !metaKey ? withAlt[code]
     : hasControl && !altKey && key.toLowerCase() === "k" ? findChats
     : !ctrlKey && !metaKey && !altKey && !isTyping ? alone[key]

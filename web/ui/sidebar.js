@@ -4,14 +4,14 @@
 /** @import { Chat } from "./chats.js" */
 
 import { answerIn, answers } from "./answers.js";
-import { chatAsMarkdown, exportChats, fileName, giveFile, importFile as importChats } from "./chat_files.js";
 import { saveChat, tell } from "./chat_storage.js";
 import { allChats, chats, isDeleted, newChat, shown, titleOf } from "./chats.js";
 import { write } from "./composer.js";
 import { showChat } from "./conversation.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
-import { notify } from "./notices.js";
+import { lazy } from "./lazy.js";
+import { arrived, notify } from "./notices.js";
 import { keep, recall } from "./settings.js";
 import { language, t } from "./wording.js";
 
@@ -207,10 +207,16 @@ function rename() {
   chatTitle.value = titleOf(shown);
 }
 
+const loadFiles = lazy(() => import("./chat_files.js"));
+
 async function importFiles() {
-  for (const file of importFile.files ?? []) await importChats(file);
+  const files = await arrived(loadFiles());
+  for (const file of importFile.files ?? []) await files?.importFile(file);
   importFile.value = "";
 }
+
+/** @param {Chat[]} chosen */
+const exportChats = async (chosen) => (await arrived(loadFiles()))?.exportChats(chosen);
 
 /** What buttons do, by the name that they carry. */
 export const tools = {
@@ -229,7 +235,7 @@ export const tools = {
 
 chatTitle.onchange = rename;
 importFile.onchange = importFiles;
-page.exportMarkdown.onclick = () => giveFile(fileName(shown, "md"), chatAsMarkdown(shown), "text/markdown");
+page.exportMarkdown.onclick = async () => (await arrived(loadFiles()))?.exportMarkdown(shown);
 on("chatimported", openChat);
 on("chatschange", listChats);
 listChats();

@@ -45,7 +45,7 @@ const wanted = { langs: [navigator.language], processLocally: true };
 /** @type {any} */
 let recognition; // made when somebody dictates for the first time
 
-// Not asked before somebody wants to dictate: there are browsers whose tab crashes at the question.
+// Whether it really works is asked when somebody dictates: in some browsers the question crashes the tab.
 dictate.hidden = !Recognition?.available;
 dictate.onclick = async () => {
   if (dictate.ariaPressed === "true") recognition.stop();

@@ -1,4 +1,4 @@
-// What stands in the page already, put into another language. Fetched for those who want one.
+// Translates the texts that index.html already has. Fetched only for a language other than English.
 
 const ATTRIBUTES = ["aria-label", "placeholder", "title"];
 const USERS_TEXT = "[dir=auto], [lang]:not(html), .text, code, pre, script, style"; // not the page's own texts

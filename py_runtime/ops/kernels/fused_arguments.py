@@ -88,11 +88,20 @@ def take_matrices(op: Op, columns: int) -> Matrices:
 
 
 def take_biases(op: Op, matrices: Matrices) -> Bindable | None:
-    """Take a bias for each row; only the last may be longer than its weight has rows."""
+    """Take a bias for each row; only the last may be longer than its weight has rows.
+
+    Or take a single tensor that has biases for each token: [..., tokens, rows of all weights].
+    """
     if not op.has("biases"):
         return None
     biases = op.tensors("biases", F32)
     rows = list(part_rows(matrices))
+    if len(biases) == 1 and biases[0].rank > 1:
+        op.require(
+            biases[0].max_dims[-1] == sum(rows),
+            f"biases of {list(biases[0].max_dims)} do not fit weights of {rows} rows",
+        )
+        return biases[0]
     for bias in biases:
         op.require(bias.rank == 1, f"a bias of {list(bias.max_dims)}; it must have one dim")
     lengths = [bias.max_dims[0] for bias in biases]

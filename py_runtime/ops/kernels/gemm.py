@@ -16,9 +16,10 @@ from py_runtime.ops.kernels.token_inputs import Norm
 from py_runtime.ops.registry import Op
 
 MAX_CPU_COLUMNS = 1 << 15  # eight rows of floats fit a thread's memory (shaders/linear/products.c)
-# Of side 64, two for each core of a large device: fewer leave it idle. Measured on an H200: with
-# such tiles alone a prompt of 128 tokens takes 21 % (8B parameters) to 105 % (135M) longer; with
-# tiles of side 32 alone one of 512 tokens takes 5 % longer (1B and 8B).
+# The number of tiles of side 64 from which on they are used: two for each core of a large device,
+# which fewer would leave idle. Measured on an H200: with such tiles alone a prompt of 128 tokens
+# takes 21 % (8B parameters) to 105 % (135M) longer; with tiles of side 32 alone, one of 512 tokens
+# takes 5 % longer (1B and 8B).
 MIN_TILES = 264
 
 

@@ -51,6 +51,7 @@ class LinearKernels:
             own = epilogue if len(matrices) == 1 else epilogue.narrow_to(left[:count])
             self.gemvs.append(Gemv(op, token, left[:count], own, norm))
             left, token = left[count:], plain  # the first kernel writes x for the others
+        self.bias = (many or epilogue).each_token
         self.gemms: list[Gemm] = []
         known: dict[str, PreparedTokens] = {}
         for matrix in matrices if max_tokens > 1 or is_cpu else ():
@@ -62,6 +63,11 @@ class LinearKernels:
         for tensor in self.tensors:
             if tensor.dims != tensor.max_dims:
                 self.op.require_live(False, f"{tensor.label} cannot be resized")
+        if self.bias is not None:
+            self.op.require_live(
+                numel(self.bias.dims[:-1]) == tokens,
+                f"a bias of {list(self.bias.dims)} does not fit {tokens} tokens",
+            )
         by_gemvs = bool(self.gemvs) and (tokens == 1 or not self.gemms)
         if self.sum_up is not None and self.summed is not None:
             if by_gemvs:

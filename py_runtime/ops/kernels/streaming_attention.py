@@ -55,9 +55,9 @@ PER_WORKGROUP = AttentionVariant(
 )
 MAX_WORKGROUP_QUADS = figures_of("attention/attend_wide")["MAX_QUADS"]
 ENDLESS = 2**31  # positions, more than any context has
-# Of attention/attend_row_wide, where a workgroup may have that many. Measured on an H200 at context
-# 128: with 256 invocations a token takes 2 to 6 % longer where heads are 64 wide, and 5 to 18 %
-# where they are 256 wide.
+# Parts of a row in attention/attend_row_wide, where the device allows a workgroup of this size.
+# Measured on an H200 at context 128: with 256 invocations a token takes 2 to 6 % longer where heads
+# are 64 wide, and 5 to 18 % where they are 256 wide.
 ROW_PARTS = 32
 MAX_ROW_QUADS = 128  # as many as the smallest workgroup has invocations
 

@@ -21,7 +21,8 @@ from py_runtime.ops.registry import Op
 
 MAX_AXES = figures_of("shared/walk")["MAX_AXES"]
 COPY = "copies/strided_copy"
-# Of a walk: words that an axis has in `steps`, which come first in Params, before `sizes`.
+# The operands of a walk: each axis has a word for each of them in `steps`, which fill Params up to
+# `sizes`.
 OPERANDS = offset_of(COPY, "Params", "sizes") // (4 * MAX_AXES)
 
 

@@ -8,6 +8,7 @@ struct Params {
   pairs: u32,  // pairs of rows
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
+  bias_stride: u32,  // from a token's bias to the next one's; 0: one for all
   first_head: u32,
   q_heads: u32,
   kv_heads: u32,
@@ -25,7 +26,8 @@ struct Params {
 fn store_pair(token: u32, pair: u32, sums: vec2f) {
   var values = sums;
   if (params.has_bias != 0u) {
-    let rows = pair_rows(pair) + params.first_head * params.width;
+    let first = token * params.bias_stride + params.first_head * params.width;
+    let rows = pair_rows(pair) + first;
     values += vec2f(bias[rows.x], bias[rows.y]);
   }
   turn_and_store(token, pair, values);

@@ -8,6 +8,7 @@ struct Params {
   pairs: u32,  // rows of gate, and of up
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
+  bias_stride: u32,  // from a token's bias to the next one's; 0: one for all
 }
 
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;
@@ -21,7 +22,8 @@ fn pair_rows(pair: u32) -> vec2u {
 fn store_pair(token: u32, pair: u32, sums: vec2f) {
   var values = sums;
   if (params.has_bias != 0u) {
-    values += vec2f(bias[pair], bias[params.pairs + pair]);
+    let first = token * params.bias_stride + pair;
+    values += vec2f(bias[first], bias[first + params.pairs]);
   }
   out[token * params.pairs + pair] = gated(values.x, values.y);
 }

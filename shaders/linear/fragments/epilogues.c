@@ -37,7 +37,7 @@ static void swiglu_rows(const Call *call, u32 pair, u32 count, u32 *firsts, u32 
 static void swiglu_store(const Call *call, u32 token, u32 pair, u32 count, f32 *firsts, f32 *seconds) {
   const epilogue_swiglu_params *params = PARAMS(epilogue_swiglu);
   if (params->has_bias) {
-    const f32 *bias = BUFFER(const f32, bias) + pair;
+    const f32 *bias = BUFFER(const f32, bias) + token * params->bias_stride + pair;
     for (u32 at = 0; at < count; at++) {
       firsts[at] += bias[at];
       seconds[at] += bias[params->pairs + at];
@@ -62,7 +62,7 @@ static void qkv_store(const Call *call, u32 token, u32 pair, u32 count, f32 *fir
   const QkvPlaces *places = (const QkvPlaces *)&params->first_head;
   u32 pairs = places->width / 2;
   if (params->has_bias) {
-    const f32 *bias = BUFFER(const f32, bias) + params->first_head * params->width;
+    const f32 *bias = BUFFER(const f32, bias) + token * params->bias_stride + params->first_head * params->width;
     for (u32 at = 0; at < count; at++) {
       u32x2 rows = qkv_pair_rows(places, pair + at);
       firsts[at] += bias[rows.x];

@@ -9,6 +9,7 @@ struct Params {
   stride: u32,  // columns of out
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
+  bias_stride: u32,  // from a token's bias to the next one's; 0: one for all
 }
 
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;
@@ -17,7 +18,7 @@ struct Params {
 fn store(token: u32, row: u32, sum: f32) {
   var value = sum;
   if (params.has_bias != 0u) {
-    value += bias[params.first_row + row];
+    value += bias[token * params.bias_stride + params.first_row + row];
   }
   out[token * params.stride + params.first_row + row] = value;
 }

@@ -10,6 +10,7 @@ struct Params {
   stride: u32,  // columns of out
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
+  bias_stride: u32,  // from a token's bias to the next one's; 0: one for all
   has_residual: u32,
 }
 
@@ -20,7 +21,7 @@ struct Params {
 fn store(token: u32, row: u32, sum: f32) {
   var value = sum;
   if (params.has_bias != 0u) {
-    value += bias[params.first_row + row];
+    value += bias[token * params.bias_stride + params.first_row + row];
   }
   let at = token * params.stride + params.first_row + row;
   if (params.has_residual != 0u) {

@@ -28,13 +28,17 @@ static inline f32x4 k_rows_affine(const Matrix *matrix, const u32 *rows, u32 blo
     u32x4 low_minima = (u32x4)wasm_i64x2_shuffle(ab_high, cd_high, 0, 2);
     u32x4 top = (u32x4)wasm_i64x2_shuffle(ab_high, cd_high, 1, 3);
     f32x4 of_scales = floats_of_halves(ends & 0xffff), of_minima = floats_of_halves(ends >> 16);
+    // Bytes of blocks 0 to 3 of each row, then of blocks 4 to 7.
+    u32x4 own_scales[2] = {(low_scales & 0x0f0f0f0f) | (top & 0x03030303) << 4,
+                           (low_scales >> 4 & 0x0f0f0f0f) | (top & 0x0c0c0c0c) << 2};
+    u32x4 own_minima[2] = {(low_minima & 0x0f0f0f0f) | (top & 0x30303030),
+                           (low_minima >> 4 & 0x0f0f0f0f) | (top >> 2 & 0x30303030)};
     f32x4 minima = splat(0.0f);
-    for (u32 block = 0; block < 8; block++) {
-      u32 start = 8 * (block % 4), low = start + 4 * (block / 4), high = start + 2 * (block / 4);
-      u32x4 scale = (low_scales >> low & 15) | (top >> high & 3) << 4;
-      u32x4 minimum = (low_minima >> low & 15) | (top >> (high + 4) & 3) << 4;
-      store_f32x4(scales + 4 * (eight + block), of_scales * __builtin_convertvector((i32x4)scale, f32x4));
-      minima = fma4(__builtin_convertvector((i32x4)minimum, f32x4), splat(sums[eight + block]), minima);
+    UNROLLED for (u32 block = 0; block < 8; block++) {
+      i32x4 scale = (i32x4)(own_scales[block / 4] >> 8 * (block % 4) & 0xff);
+      i32x4 minimum = (i32x4)(own_minima[block / 4] >> 8 * (block % 4) & 0xff);
+      store_f32x4(scales + 4 * (eight + block), of_scales * __builtin_convertvector(scale, f32x4));
+      minima = fma4(__builtin_convertvector(minimum, f32x4), splat(sums[eight + block]), minima);
     }
     added = added - of_minima * minima;
   }

@@ -71,6 +71,7 @@ export const messages = {
   // Notices
   model_loaded: "{name} is loaded.",
   model_unloaded: "{name} is no longer loaded.",
+  adapters_changed: "The adapters of {name} have changed.",
   only_stored_models: "Only models in this browser's storage are listed: {reason}.",
   storage_refuses_page: "This browser does not let the page store files ({reason}): the model stays in memory and will be downloaded again next time.",
   storage_too_small: "{name} needs {needed_bytes:bytes} of this browser's storage, which has {free_bytes:bytes} left: the model stays in memory and will be downloaded again next time.",

@@ -1,0 +1,52 @@
+// Every panel of the dock, in the order of its tabs.
+
+/** @import { Panel } from "../dock.js" */
+
+import { t } from "../wording.js";
+
+/**
+ * A panel before its script is here.
+ * @typedef {object} PanelEntry
+ * @property {() => string} title a word or two, for its tab and its heading
+ * @property {() => string} look the sentence that says what to look for
+ * @property {() => Promise<Panel>} load
+ */
+
+/** @type {Record<string, PanelEntry>} */
+export const table = {
+  lens: {
+    title: () => t`Logit lens`,
+    look: () => t`Look for the layer where the answer appears: below it the model is still undecided.`,
+    load: () => import("./lens.js"),
+  },
+  attention: {
+    title: () => t`Attention`,
+    look: () => t`Point at a token to see which earlier ones a head reads. Some heads always look at the token before, some at the first one.`,
+    load: () => import("./attention.js"),
+  },
+  steering: {
+    title: () => t`Steering`,
+    look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
+    load: () => import("./steering.js"),
+  },
+  timeline: {
+    title: () => t`Timeline`,
+    look: () => t`Look for the widest blocks: there the time goes. What reads as fast as memory allows cannot get faster, only smaller.`,
+    load: () => import("./timeline.js"),
+  },
+  graph: {
+    title: () => t`Graph`,
+    look: () => t`Look at how few kernels remain of a layer: switch between before and after the passes.`,
+    load: () => import("./graph.js"),
+  },
+  memory: {
+    title: () => t`Memory`,
+    look: () => t`Look at what fills the device: weights and caches stay, intermediates take turns.`,
+    load: () => import("./memory.js"),
+  },
+  kernel_lab: {
+    title: () => t`Kernel lab`,
+    look: () => t`Change a kernel and see whether it still computes the same, and how much faster it is.`,
+    load: () => import("./kernel_lab.js"),
+  },
+};

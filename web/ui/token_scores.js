@@ -1,0 +1,95 @@
+// Scores of messages: how likely each of its tokens was, and what else the model could have written there.
+
+/** @import { ChatMessage, Chat } from "./chats.js" */
+/** @import { ChatRequest, Message } from "../inpage.js" */
+
+import { unpacked } from "./answers.js";
+import { pathOf, slotOf } from "./message_tree.js";
+import { decimal } from "./wording.js";
+
+/**
+ * A token that could stand at a position.
+ * @typedef {object} Choice
+ * @property {number} id
+ * @property {string} text
+ * @property {string} [adds] what it adds to the answer, where that is not its text
+ * @property {boolean} [special] it stands for no text of its own
+ * @property {boolean} [end] it ends an answer
+ * @property {number} logprob
+ * @property {number} drawn the probability that the settings of the answer draw it with
+ * @property {string | null} cut the setting that keeps it from being drawn
+ */
+
+/** @typedef {Choice & { rank: number, entropy: number, best: Choice[] }} ScoredToken */
+
+/**
+ * A scored text.
+ * @typedef {object} Scores
+ * @property {ScoredToken[]} tokens
+ * @property {number} context_tokens those before them
+ * @property {boolean} about the text was cut into tokens again
+ * @property {number} vocabulary
+ * @property {string} model that scored it
+ */
+
+/** @typedef {{ signal: AbortSignal, onProgress?: (progress: { done: number, total: number }) => void }} Watch */
+
+/** What a request of the page's has besides messages and settings. */
+const ALWAYS = /** @type {const} */ ({ reasoning_format: "none" });
+
+/** Gives the messages before one, as it was asked with them. @type {(chat: Chat, message: ChatMessage) => Message[]} */
+export function messagesBefore(chat, message) {
+  const path = pathOf(chat);
+  const at = path.findIndex((each) => slotOf(each) === slotOf(message)); // another version of it may be shown
+  const system = /** @type {string} */ (message.made?.system ?? chat.system);
+  return [{ role: /** @type {const} */ ("system"), content: system }, ...path.slice(0, at)]
+    .flatMap(({ role, content }) => (content ? { role, content } : []));
+}
+
+/** Gives the other fields of the request that asked for a message. @param {ChatMessage} message @returns {Partial<ChatRequest>} */
+export const requestOf = ({ settings }) => ({ ...settings, ...ALWAYS });
+
+/** Whether the tokens of an answer are known, and are the loaded model's. @param {ChatMessage} message */
+export const isExact = ({ tokens, made }) => !!tokens && made?.model === inpage.loaded?.name;
+
+/** @type {WeakMap<ChatMessage, { key: string, scores: Scores }>} */
+const known = new WeakMap();
+
+/** Scores a message, unless that was done before. @type {(chat: Chat, message: ChatMessage, watch: Watch) => Promise<Scores>} */
+export async function scoresOf(chat, message, watch) {
+  const key = JSON.stringify([inpage.loaded?.name, message.content, message.tokens, messagesBefore(chat, message)]);
+  const before = known.get(message);
+  if (before?.key === key) return before.scores;
+  const scores = await inpage.glass("message_score", fieldsOf(chat, message), watch);
+  known.set(message, { key, scores });
+  return scores;
+}
+
+/** @type {(chat: Chat, message: ChatMessage) => Record<string, unknown>} */
+function fieldsOf(chat, message) {
+  const before = messagesBefore(chat, message);
+  const { role, content, tokens = "" } = message;
+  if (role === "user") return { messages: [...before, { role, content }], message: before.length, request: ALWAYS };
+  const asked = { messages: before, request: requestOf(message) };
+  return isExact(message) ? { ...asked, ids: unpacked(tokens) } : { ...asked, text: content };
+}
+
+// ---- words and numbers
+
+/** @param {Pick<Choice, "logprob">} choice */
+export const probabilityOf = ({ logprob }) => Math.exp(logprob);
+
+/** The surprise of a token in bits. @param {Pick<Choice, "logprob">} choice */
+export const surpriseOf = ({ logprob }) => Math.max(0, -logprob / Math.LN2);
+
+/** @param {number} share */
+export function percent(share) {
+  if (share < 0.0001) return `< ${decimal(0.01, 2)} %`;
+  return `${decimal(share * 100, share >= 0.1 ? 0 : share >= 0.01 ? 1 : 2)} %`;
+}
+
+/** Writes a token so that its spaces can be seen. @param {Choice} choice */
+export const visible = ({ text }) => text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
+
+/** What a token adds to a text. @param {Pick<Choice, "text" | "adds">} choice */
+export const addedBy = ({ text, adds = text }) => adds;
