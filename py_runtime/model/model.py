@@ -76,7 +76,6 @@ class Model(Overlaid):
         super().__init__(graph)
         self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
-        self.passes = graph.passes  # of each graph that is built
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
@@ -149,15 +148,6 @@ class Model(Overlaid):
         self._graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
         if self.overlay is not None:
             await until_cancelled(self.overlay.load(self._graph), cancel)
-
-    def take_graph(self, graph: Graph) -> None:
-        """Run another graph of the same program: one that stands on the present one, or that again.
-
-        The caller holds `idle()`.
-        """
-        self.session.drop_loop()
-        self.session.forget()
-        self._graph, self.passes = graph, graph.passes
 
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
