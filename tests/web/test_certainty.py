@@ -17,6 +17,12 @@ SHOWN = """async () => {
     const {shown} = await import("/ui/chats.js");
     return (await import("/ui/message_tree.js")).pathOf(shown);
 }"""
+RUN_CODE = """async () => {
+    const {shown} = await import("/ui/chats.js");
+    const {pathOf} = await import("/ui/message_tree.js");
+    const {codeOf} = await import("/ui/reproduce.js");
+    return inpage.python(`${codeOf(shown, pathOf(shown).at(-1))}tokens`);
+}"""
 IDS = """async tokens => (await import("/ui/answers.js")).unpacked(tokens)"""
 
 
@@ -245,20 +251,17 @@ def test_why_this_answer(answered: User) -> None:
     assert asked == "the quick brown foxand then?"
     expect(prompt.locator("[data-part=special]").first).to_be_visible()
     assert answered.faults_of_access() == []
+    dialog.get_by_role("button", name="Open in notebook").click()
+    expect(answered.page.get_by_label("Code")).to_have_value(re.compile("seed=7,"))
+    answered.page.keyboard.press("Escape")
     answered.page.keyboard.press("Escape")
 
 
 def test_the_notebooks_code_writes_the_same_tokens(answered: User) -> None:
     """The second answer is one that goes on from a token of the first."""
     for _ in range(2):
-        dialog = open_menu(answered, "Why this answer?")
-        dialog.get_by_role("button", name="Open in notebook").click()
-        code = answered.page.evaluate("document.querySelector('#code').value")
-        assert answered.page.evaluate("code => inpage.python(code + 'tokens')", code) == [
-            *ids_of(answered)[message(answered)["made"]["begun"] :]
-        ]
-        answered.page.keyboard.press("Escape")
-        answered.page.keyboard.press("Escape")
+        begun = message(answered)["made"]["begun"]
+        assert answered.page.evaluate(RUN_CODE) == ids_of(answered)[begun:]
         show_certainty(answered).nth(3).click()
         choices(answered).get_by_role("button", name=re.compile("^Continue with")).last.click()
         answered.answered()
