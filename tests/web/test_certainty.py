@@ -253,12 +253,13 @@ def test_the_notebooks_code_writes_the_same_tokens(answered: User) -> None:
     for _ in range(2):
         dialog = open_menu(answered, "Why this answer?")
         dialog.get_by_role("button", name="Open in notebook").click()
-        code = answered.page.evaluate("document.querySelector('#code').value")
+        expect(answered.page.get_by_role("textbox", name="Code").last).to_contain_text("expected")
+        notebook = "import('/ui/panels/notebook.js').then(it => it.data().cells)"
+        code = "".join(answered.page.evaluate(notebook)[-1]["source"])
         assert answered.page.evaluate("code => inpage.python(code + 'tokens')", code) == [
             *ids_of(answered)[message(answered)["made"]["begun"] :]
         ]
-        answered.page.keyboard.press("Escape")
-        answered.page.keyboard.press("Escape")
+        answered.page.get_by_role("button", name="Close the panel").click()
         show_certainty(answered).nth(3).click()
         choices(answered).get_by_role("button", name=re.compile("^Continue with")).last.click()
         answered.answered()
