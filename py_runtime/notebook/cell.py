@@ -130,12 +130,12 @@ def can_pause() -> bool:
     """Return whether code that does not await can wait for something."""
     from pyodide.ffi import can_run_sync
 
-    return can_run_sync()
+    return bool(can_run_sync())
 
 
 def listen() -> None:
     """Have `time.sleep`, `input` and matplotlib work in cells from now on."""
-    time.sleep = sleep
+    time.sleep = sleep  # type: ignore[assignment]
     builtins.input = ask_line
     os.environ.setdefault("MPLBACKEND", PLOTS)
 

@@ -1,4 +1,4 @@
-"""What a cell shows of a value: its own forms, tables, arrays with their range, small plots."""
+"""Values as cells show them: their own forms, tables, arrays with their range, small plots."""
 
 from xml.etree import ElementTree
 
