@@ -75,9 +75,10 @@ def _all_taken(fields: Fields) -> None:
 
 
 async def _score(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
-    """Give {tokens, next}: each token's score, and what would come after them."""
+    """Give {tokens, next}: each token's score from `since` on, and what would come after them."""
     tokens = given_tokens(model, fields)
     k, settings, prompt = (fields.pop(name, None) for name in ("k", "settings", "prompt"))
+    since = fields.pop("since", 0)
     _all_taken(fields)
     *scored, following = await score(
         model,
@@ -85,6 +86,7 @@ async def _score(model: Model, fields: Fields, progress: Progress, cancel: Cance
         k=10 if k is None else k,
         settings=settings,
         prompt=prompt,
+        since=since,
         progress=progress,
         cancel=cancel,
     )

@@ -132,13 +132,18 @@ class Session:
         await self._fill(tokens, cancel, progress, self._leave_logits, self._run_chunk)
 
     async def compute_each(
-        self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph, in_one: bool = False
+        self,
+        tokens: Sequence[int],
+        cancel: CancelToken,
+        run: RunGraph,
+        in_one: bool = False,
+        since: int = 0,
     ) -> None:
-        """Compute all of these tokens anew, each chunk by `run`.
+        """Compute these tokens anew, each chunk by `run`; those before `since` if they are missing.
 
         After a lost device it starts at position 0 again. `in_one`: in as few chunks as can be.
         """
-        self.forget()
+        self.cut_back(since) if since else self.forget()
         self._in_one = in_one
         try:
             await self._compute(tokens, cancel, ignore_progress, run, run)
@@ -194,8 +199,8 @@ class Session:
     async def set_aside(self) -> AsyncIterator[None]:
         """Set the tokens held aside: what is computed meanwhile leaves no trace.
 
-        The caller holds the model's lock. Where there is no room for a copy, or the device is lost,
-        what was held is forgotten instead.
+        They may be built upon. The caller holds the model's lock. Where there is no room for a
+        copy, or the device is lost, what was held is forgotten instead.
         """
         tokens, states, windows = list(self.tokens), deepcopy(self.states), deepcopy(self.windows)
         backup: StateBackup | None = None
@@ -203,7 +208,8 @@ class Session:
             with suppress(GpuOutOfMemoryError, GpuDeviceLostError):
                 positions = max(len(tokens), self.windows.written)
                 backup = await StateBackup.create(self.graph, positions)
-        self.forget()
+        if backup is None:
+            self.forget()
         try:
             yield
         finally:

@@ -15,7 +15,7 @@ SCALE = "scale"  # what a norm divides rows by
 SCORES, PATTERN = "scores", "pattern"  # of attention: [1, H, queries, keys]
 POSITIONS = "pos"
 
-NamesFilter = None | str | Sequence[str] | Callable[[str], bool]
+NamesFilter = None | str | tuple[str, int] | Sequence[str] | Callable[[str], bool]
 # TransformerLens' short names: cache["resid_pre", 3], cache["pattern", 0].
 SHORT = {
     "q": "attn.hook_q",
@@ -144,6 +144,8 @@ def chosen(points: dict[str, HookPoint], names: NamesFilter) -> list[HookPoint]:
         return list(points.values())
     if callable(names):
         return [point for name, point in points.items() if names(name)]
+    if isinstance(names, tuple) and any(isinstance(part, int) for part in names):
+        return [point_named(points, names)]  # the short form of one
     found: dict[str, HookPoint] = {}
     for name in [names] if isinstance(names, str) else names:
         full = full_name(name)
@@ -155,7 +157,7 @@ def chosen(points: dict[str, HookPoint], names: NamesFilter) -> list[HookPoint]:
     return list(found.values())
 
 
-def point_named(points: dict[str, HookPoint], name: str) -> HookPoint:
+def point_named(points: dict[str, HookPoint], name: object) -> HookPoint:
     """Return the point of this name; RequestError says which there are."""
     if full_name(name) not in points:
         raise unknown_name(points, name)

@@ -53,45 +53,54 @@ async def score(
     k: int = 10,
     settings: Mapping[str, Any] | None = None,
     prompt: int | None = None,
+    since: int = 0,
     progress: Progress = lambda done, total: None,
     cancel: CancelToken | None = None,
 ) -> list[Score]:
     """Score every token of a text (or messages, or tokens), and what would come after it.
 
     `settings` are sampling settings as `chat` takes them; the first `prompt` tokens are not of the
-    answer, as penalties count them (all, where it is not given). With steering, this is the steered
-    model's view.
+    answer, as penalties count them (all, where it is not given). Tokens before `since` are not
+    scored, nor computed where the chat has them. With steering, this is the steered model's view.
     """
     cancel = cancel or CancelToken()
     tokens = tokens_of(model, given)
     if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= MAX_BEST:
         raise RequestError(f"k must be an integer from 0 to {MAX_BEST}", "k")
     cuts = None if settings is None else _Cuts(model, settings, tokens, prompt)
-    rows: list[np.ndarray] = []
+    if isinstance(since, bool) or not isinstance(since, int) or not 0 <= since < len(tokens):
+        raise RequestError(f"since must be an integer from 0 to {len(tokens) - 1}", "since")
+    begin = max(since - 1, 0)  # the row that says what comes at `since`
+    rows: dict[int, np.ndarray] = {}  # of the stream, by their first position
     found: list[Score] = []
-    async with looking(model, cancel):
+    async with looking(model, cancel, prompt):
         space = Workspace.of(model)
         stream = space.anatomy.rows
 
         async def run(inputs: list[np.ndarray]) -> list[np.ndarray]:
-            if inputs[1][0] == 0:
-                rows.clear()  # it may not be the first time: devices are lost
-            rows.append((await run_probed(model.graph, inputs, [stream]))[stream][0])
-            progress(sum(map(len, rows)), 2 * len(tokens))
-            return rows
+            start = int(inputs[1][0])
+            for later in [at for at in rows if at >= start]:
+                del rows[later]  # it is not the first time: devices are lost
+            rows[start] = (await run_probed(model.graph, inputs, [stream]))[stream][0]
+            progress(start + len(rows[start]) - begin, 2 * (len(tokens) - begin))
+            return [rows[start]]
 
         async def compute() -> list[Score]:
-            await model.session.compute_each(tokens, cancel, run)
-            residual = np.concatenate(rows)  # [S, W]
+            await model.session.compute_each(tokens, cancel, run, since=begin)
+            first_row = min(rows)
+            residual = np.concatenate(list(rows.values()))[begin - first_row :]  # [S - begin, W]
             unembed = await space.unembed(model)
-            found = [Score(tokens[0], texts_of(model, tokens[:1])[0], None, None, None, None, ())]
+            found: list[Score] = []
+            if since == 0:
+                text = texts_of(model, tokens[:1])[0]
+                found.append(Score(tokens[0], text, None, None, None, None, ()))
             async for first, logits in unembed.chunks(residual, cancel):
-                for at, row in enumerate(logits, start=first + 1):
+                for at, row in enumerate(logits, start=begin + first + 1):
                     token = tokens[at] if at < len(tokens) else None
-                    found.append(
-                        _score(model, row, token, k, None if cuts is None else cuts.kept(row, at))
-                    )
-                progress(len(tokens) + first + len(logits), 2 * len(tokens))
+                    kept = None if cuts is None else cuts.kept(row, at)
+                    found.append(_score(model, row, token, k, kept))
+                done = len(tokens) - begin + first + len(logits)
+                progress(done, 2 * (len(tokens) - begin))
             return found
 
         found = await model.session.device.survive(compute, cancel)

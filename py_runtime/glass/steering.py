@@ -39,6 +39,7 @@ class Steering:
         self._places = {edit.hook: Place.of(space.points, edit.hook) for edit in edits}
         self._slots: list[Slot] = []
         self._prompt: int | None = None  # where the last answer began
+        self._border: int | None = None  # between prompt and answer, for what runs now
         self._stale = FOREVER  # from here on, caches hold what older numbers gave
         self._written: list[tuple[np.ndarray, np.ndarray]] = []
         self._shape = self._shape_of(self.edits)
@@ -91,6 +92,8 @@ class Steering:
     def change(self, edits: Sequence[Edit]) -> None:
         """Go on with other edits of the same shape: at once, in the middle of an answer, too."""
         self.edits = tuple(edits)
+        if not self.graph.is_loaded:  # its device was lost; what takes its place gets the numbers
+            return
         before = self._written
         self._write()
         for (_, _, where), old, new in zip(self._shape, before, self._written, strict=True):
@@ -108,7 +111,7 @@ class Steering:
                 own_gain, own_bias = affine(edit, self._places[edit.hook])
                 gain, bias = own_gain * gain, own_gain * bias + own_bias
             self._written.append((gain, bias))
-            writes += slot.writes(self.graph, gain, bias, self._span(where, self._prompt))
+            writes += slot.writes(self.graph, gain, bias, self._span(where, self._border))
         self.graph.device.submit(None, None, writes)
 
     def _span(self, where: Positions, prompt: int | None) -> tuple[int, int]:
@@ -137,11 +140,11 @@ class Steering:
         self.reach(prompt)
         return right
 
-    def reach(self, prompt: int | None = None) -> None:
+    def reach(self, border: int | None = None) -> None:
         """Let edits of prompts and answers part there; None: where the last answer began."""
-        border = self._prompt if prompt is None else prompt
+        self._border = self._prompt if border is None else border
         writes = [
-            slot.reach(self.graph, self._span(where, border))
+            slot.reach(self.graph, self._span(where, self._border))
             for slot, (_, _, where) in zip(self._slots, self._shape, strict=True)
         ]
         self.graph.device.submit(None, None, writes)

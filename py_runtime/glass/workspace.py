@@ -10,6 +10,7 @@ from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
 from py_runtime.glass.anatomy import Anatomy
 from py_runtime.glass.points import points_of
+from py_runtime.glass.slots import FOREVER
 from py_runtime.glass.unembed import Unembed
 from py_runtime.graph import Graph
 from py_runtime.model import Model
@@ -33,6 +34,11 @@ class Workspace:
         if model not in _spaces:
             _spaces[model] = cls(model)
         return _spaces[model]
+
+    def layers_with(self, hook: str) -> list[int]:
+        """Return the layers that have a hook, by the end of its name."""
+        own = [point for name, point in self.points.items() if name.endswith(f".{hook}")]
+        return [point.layer for point in own if point.layer is not None]
 
     def program(self, model: Model) -> Program:
         """Return the model's program as it is before passes, with what steers it."""
@@ -74,14 +80,23 @@ _spaces: WeakKeyDictionary[Model, Workspace] = WeakKeyDictionary()
 
 
 @asynccontextmanager
-async def looking(model: Model, cancel: CancelToken) -> AsyncIterator[None]:
-    """Hold the model while nothing is being written, and leave its session as it was."""
+async def looking(
+    model: Model, cancel: CancelToken, prompt: int | None = None
+) -> AsyncIterator[None]:
+    """Hold the model while nothing is being written, and leave its session as it was.
+
+    What steers the model takes the tokens behind `prompt` for an answer; without it, none.
+    """
     lock: asyncio.Lock = model.idle()
     await until_cancelled(_acquire(lock), cancel)
     try:
         with model.while_loaded():
             async with model.session.set_aside():
+                if model.overlay is not None:
+                    model.overlay.reach(FOREVER if prompt is None else prompt)
                 yield
+            if model.overlay is not None:
+                model.overlay.reach()
     finally:
         lock.release()
 

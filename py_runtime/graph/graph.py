@@ -40,7 +40,7 @@ from py_runtime.graph.placement import Placement
 from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
 from py_runtime.graph.rings import rings_of
-from py_runtime.graph.shared_constants import copy_constants, done, without_constants
+from py_runtime.graph.shared_constants import copy_known, done, without_constants
 from py_runtime.graph.variants import Variant, record_variant
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
@@ -117,18 +117,16 @@ class Graph:
         target = target or (KernelTarget.of(device) if base is None else base.target)
         builder = Builder(run_passes(program, target, passes), device.limits, target)
         builder.build_ops()
-        known = {} if base is None else base._known_constants()
+        known = {} if base is None else base.constant_places()
         source.check(program if base is None else without_constants(program, known))
         graph = cls(device, builder, target)
         graph.written, graph.passes = program, tuple(passes)
         meter = meter or Meter()
         try:
             await graph._allocate(base)
-            places = graph._own_places()
+            places = graph.constant_places()
             if base is not None:
-                copied = {name: wanted for name, wanted in places.items() if name in known}
-                await copy_constants(device, builder.program, known, copied)
-                places = {name: wanted for name, wanted in places.items() if name not in known}
+                places = await copy_known(device, builder.program, known, places)
             upload = source.upload(device, places, meter) if places else done()
             graph._compiling = asyncio.ensure_future(
                 graph._create_plan(Meter() if compile_later else meter)
@@ -218,18 +216,6 @@ class Graph:
     def constant_places(self) -> dict[str, list[Place]]:
         """Return the places where the bytes of each constant go."""
         return self._placed.constant_places()
-
-    def _known_constants(self) -> dict[str, list[Place]]:
-        return {name: found for name, found in self.constant_places().items() if found}
-
-    def _own_places(self) -> dict[str, list[Place]]:
-        """Return the places in buffers that nobody lent."""
-        owned = set(map(id, self._placed.owned))
-        places = {
-            name: [place for place in found if id(place.buffer) in owned]
-            for name, found in self.constant_places().items()
-        }
-        return places if self._base is None else {n: found for n, found in places.items() if found}
 
     def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:
         """Propagate dims and SymInts from the inputs through every op they reach, or nothing.
@@ -446,10 +432,6 @@ class Graph:
         if value_id not in self._builder.tensors:
             raise GraphError(f"value {value_id} of graph '{self.program.name}' is not a tensor")
         return self._builder.tensors[value_id].dims
-
-    def has_buffer(self, value_id: int) -> bool:
-        """Return whether any op touches the tensor: else it has no memory."""
-        return value_id in self._placed.buffers
 
     def buffer(self, value_id: int) -> Buffer:
         """Return the tensor's buffer, which stays the same for the graph's whole life."""

@@ -1,6 +1,6 @@
 """Constants that a graph takes from another one of the same model."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +10,10 @@ from py_runtime.program import NullValue, Program, TensorValue
 from py_runtime.weights.constants import Place, PlacesByName
 
 
-def without_constants(program: Program, known: Container[str]) -> Program:
+def without_constants(program: Program, known: PlacesByName) -> Program:
     """Return the program without these constants, for a source that need not have them."""
     values = tuple(
-        NullValue() if isinstance(v, TensorValue) and v.constant in known else v
+        NullValue() if isinstance(v, TensorValue) and known.get(v.constant or "") else v
         for v in program.values
     )
     return replace(program, values=values)
@@ -23,23 +23,33 @@ async def done() -> None:
     """Do nothing, where nothing is to be uploaded."""
 
 
-async def copy_constants(
+async def copy_known(
     device: Device, program: Program, known: PlacesByName, wanted: PlacesByName
-) -> None:
-    """Fill the wanted places from those where the same bytes lie already, on the device."""
+) -> dict[str, list[Place]]:
+    """Fill places from others where the same bytes lie already, on the device.
+
+    Return those that are left. Places in lent buffers are among the known ones.
+    """
+    lent = {id(place.buffer) for places in known.values() for place in places}
     sizes = {name: value.gpu_bytes for _, value, name in program.constants()}
     steps, rows = [], []
+    left: dict[str, list[Place]] = {}
     for name, places in wanted.items():
-        for place in places:
+        own = [place for place in places if id(place.buffer) not in lent]
+        if not known.get(name):
+            left |= {name: own} if own else {}
+            continue
+        for place in own:
             for source, row in _copies(known[name], place, sizes[name]):
                 steps.append(Copy(f"{name} into {place.buffer.label}", source.buffer, place.buffer))
                 rows.append(row)
     if not steps:
-        return
+        return left
     plan = device.create_plan(f"{program.name} constants", steps)
     device.submit(plan, np.array(rows, np.uint32).reshape(-1, PLAN_COLUMNS))
     await device.finish_writes()
     device.release([plan])
+    return left
 
 
 def _copies(

@@ -24,15 +24,15 @@ class StateBackup:
     async def create(cls, graph: Graph, positions: int) -> "StateBackup":
         """Copy what the states hold of so many positions; GpuOutOfMemoryError if there is no room.
 
-        Of caches these are rows; other states, and the copies that sessions keep of them, are
-        copied whole.
+        Of caches these are rows; other states that ops write, and the copies that sessions keep of
+        them, are copied whole.
         """
         rows = _cache_rows(graph.program)
         states: list[Buffer] = []
         sizes: list[int] = []
-        for value_id, value in enumerate(graph.program.values):
-            if not (isinstance(value, TensorValue) and value.state and graph.has_buffer(value_id)):
-                continue
+        for value_id in _written(graph.program):
+            value = graph.program.values[value_id]
+            assert isinstance(value, TensorValue)
             nbytes = value.gpu_bytes
             if value_id in rows:
                 nbytes = nbytes // rows[value_id] * min(positions, rows[value_id])
@@ -60,6 +60,18 @@ class StateBackup:
         counts = np.zeros((2 * len(self._sizes), PLAN_COLUMNS), np.uint32)
         counts[which, 2] = self._sizes
         self.graph.device.submit(self._plan, counts)
+
+
+def _written(program: Program) -> list[int]:
+    """Return the states that ops write: others hold what the host has put there."""
+    found: dict[int, None] = {}
+    for call in program.ops:
+        row = REGISTRY[call.name]
+        for name, value_id in zip(row.args, call.args, strict=True):
+            value = program.values[value_id]
+            if name in row.mutates and isinstance(value, TensorValue) and value.state:
+                found[value_id] = None
+    return list(found)
 
 
 def _cache_rows(program: Program) -> dict[int, int]:

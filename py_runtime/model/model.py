@@ -48,7 +48,7 @@ from py_runtime.model.chat_prompts import ChatPrompt, ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.other_prompt import OtherPrompt, Twin
-from py_runtime.model.overlay import Overlay
+from py_runtime.model.overlay import Overlaid
 from py_runtime.model.requirements import check_requirements
 from py_runtime.model.stores import Store, open_store
 from py_runtime.program.decoder_form import check_context, decoder_sizes
@@ -58,7 +58,7 @@ WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
 
 
-class Model:
+class Model(Overlaid):
     """A model; use `await Model.load(device, where)` with a URL in the page, a folder natively."""
 
     def __init__(
@@ -73,9 +73,7 @@ class Model:
         self.store = store
         self.folder = folder
         self.manifest = folder.manifest
-        self.overlay: Overlay | None = None  # a graph in place of the model's own
-        self._graph = graph
-        self._is_plain = False  # it is set aside for a while
+        super().__init__(graph)
         self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
         self.passes = graph.passes  # of each graph that is built
@@ -153,46 +151,9 @@ class Model:
             await until_cancelled(self.overlay.load(self._graph), cancel)
 
     @property
-    def graph(self) -> Graph:
-        """Return the graph that computes: the model's own, or one that lies over it."""
-        is_own = self.overlay is None or self._is_plain
-        return self._graph if is_own or self.overlay is None else self.overlay.graph
-
-    @property
     def own_graph(self) -> Graph:
         """Return the graph that nothing lies over, with what changes it for good."""
         return self._graph
-
-    async def put_over(self, overlay: Overlay | None) -> None:
-        """Compute with another graph from now on, or with the model's own; the caller holds idle().
-
-        What caches hold is kept as far as it is the same in both.
-        """
-        if overlay is not None:
-            await overlay.load(self._graph)
-        before, self.overlay = self.overlay, overlay
-        self.session.drop_loop()
-        for changed in filter(None, (before, overlay)):
-            self.session.cut_back(changed.first_edited)
-        if before is not None:
-            before.graph.unload()
-
-    @contextmanager
-    def plainly(self) -> Iterator[None]:
-        """Set aside what lies over the model's own graph; the session begins anew."""
-        if self.overlay is None:
-            yield
-            return
-        self._set_plain(True)
-        try:
-            yield
-        finally:
-            self._set_plain(False)
-
-    def _set_plain(self, is_plain: bool) -> None:
-        self.session.forget()
-        self.session.drop_loop()
-        self._is_plain = is_plain
 
     def take_graph(self, graph: Graph) -> None:
         """Run another graph of the same program: one that stands on the present one, or that again.
@@ -422,8 +383,7 @@ class Model:
             with self.while_loaded():
                 if self.changes.settle() and self._twin is not None:
                     self._twin.session.forget()
-                if self.overlay is not None:
-                    self.session.cut_back(self.overlay.begin(len(prompt)))
+                self.begin_answer(len(prompt))
                 pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
                 async for piece in pieces:
                     yield piece

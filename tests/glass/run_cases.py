@@ -7,6 +7,7 @@ import numpy as np
 from py_runtime.glass.runs import Hook, hooks, run_with_cache, run_with_hooks
 from py_runtime.gpu import Device
 from py_runtime.model import Model
+from py_runtime.passes import DEFAULT_PASSES, run_passes
 
 GREEDY: dict[str, Any] = {"temperature": 0, "max_tokens": 6, "ignore_eos": True}
 
@@ -21,6 +22,8 @@ async def cached(
     """Return logits and activations of one run, between two turns of a chat."""
     model = await Model.load(device, where)
     try:
+        own = model.graph
+        plain = run_passes(model.folder.program, own.target, DEFAULT_PASSES)
         first = [*tokens[:5], *await answer(model, tokens[:5])]
         held = list(model.session.tokens)
         before = device.counters.buffer_bytes_alive
@@ -36,6 +39,8 @@ async def cached(
             "names": list(hooks(model)),
             "taken": np.array(taken),
             "is_left": is_left,
+            # A model that nobody looks into is computed as it was before there were views.
+            "is_plain": model.graph is own and own.program == plain,
             "is_same": second == await answer(model, first),
         }
     finally:

@@ -48,12 +48,11 @@ async def turns(
     """Return answers of a chat that goes on, of others with nothing cached, and dispatches."""
     model = await Model.load(device, where)
 
-    async def dispatches(prompt: list[int]) -> float:
-        pieces = [p async for p in model.complete(prompt, max_tokens=count, **GREEDY)]
-        usage = pieces[-1].usage
-        assert usage is not None
-        assert usage.work is not None
-        return usage.work.dispatches
+    async def dispatches(prompt: list[int]) -> int:
+        """Return how many kernels a token of the answer took; the graph was last resized to one."""
+        await answer(model, prompt, count)
+        assert model.session.can_loop
+        return int(np.count_nonzero(model.graph.live_counts((0,))[:, 0]))
 
     try:
         plain = await dispatches(prompt)

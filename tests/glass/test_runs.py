@@ -1,15 +1,18 @@
 """Activations of every hook are torch's, and functions change what follows as in torch."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from export.command import main
-from tests.export.checkpoints import save_checkpoint
+from export.reference import hidden_states, reference_decoder
+from export.sources import HuggingFaceSource, Quantisation
+from tests.glass.conftest import Exported
 from tests.glass.torch_model import activations, layers_of, replacing
-from tests.runners import CpuRunner, NativeRunner, Runner
+from tests.runners import CpuRunner, NativeRunner, PlacedToy, Runner
+from tests.toy_model import CONTEXT, NAME
 
 pytestmark = pytest.mark.torch
 
@@ -30,27 +33,11 @@ def difference(got: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.sqrt(np.square(got.astype(np.float64) - wanted).mean()) / unit)
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return a function that exports a family in floats: (torch's model, its folder)."""
-    made: dict[str, Any] = {}
-
-    def export(family: str) -> Any:
-        if family not in made:
-            folder = tmp_path_factory.mktemp("models")
-            model = save_checkpoint(folder / "checkpoint", family)
-            out = folder / "exported"
-            assert main([str(folder / "checkpoint"), "-o", str(out), "--quant", "none"]) == 0
-            made[family] = model, out
-        return made[family]
-
-    return export
-
-
 def check_cache(runner: Runner, model: Any, where: str) -> None:
     wanted = activations(model, TOKENS)
     found = runner.run(CASES, "cached", where=where, tokens=TOKENS)
     cache = found["cache"]
+    assert found["is_plain"]
     assert found["is_left"], "the session holds what it held"
     assert found["is_same"], "and answers are what they were"
     assert sorted(cache) == sorted(found["names"])
@@ -92,22 +79,38 @@ def check_sums(cache: dict[str, np.ndarray], layers: int) -> None:
             assert not is_whole or difference(scores, pattern) < CLOSE
 
 
-def test_activations_are_torchs(exported: Any, native: NativeRunner) -> None:
+def test_activations_are_torchs(exported: Exported, native: NativeRunner) -> None:
     model, where = exported("smollm2")
-    check_cache(native, model, str(where))
+    check_cache(native, model, where)
 
 
 @pytest.mark.parametrize("family", QUICK)
-def test_on_the_cpu(exported: Any, cpu: CpuRunner, family: str) -> None:
+def test_on_the_cpu(exported: Exported, cpu: CpuRunner, family: str) -> None:
     model, where = exported(family)
-    check_cache(cpu, model, str(where))
+    check_cache(cpu, model, where)
+
+
+def test_quantised_natively_and_in_the_page(toy: PlacedToy, toy_model: Path) -> None:
+    source = HuggingFaceSource.open(toy_model.parent / ".checkpoint" / NAME, Quantisation("q4gsw"))
+    decoder = reference_decoder(source, source.decoder_config(CONTEXT))
+    names = ["blocks.*.hook_resid_post", "blocks.0.attn.hook_pattern", "blocks.1.mlp.hook_pre"]
+    found = toy.runner.run(CASES, "cached", where=toy.where, tokens=TOKENS, names=names)
+    assert found["is_left"]
+    assert found["is_same"]
+    assert found["is_plain"]
+    for end in (0, 20, len(TOKENS) - 1):
+        wanted = hidden_states(decoder, TOKENS[: end + 1])
+        for layer in range(2):
+            got = found["cache"][f"blocks.{layer}.hook_resid_post"][0, end]
+            assert difference(got, wanted[f"layers.{layer}"]) < 1e-3
+    np.testing.assert_allclose(found["cache"]["blocks.0.attn.hook_pattern"].sum(-1), 1, rtol=1e-5)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("family", OTHERS)
-def test_of_other_families(exported: Any, cpu: CpuRunner, family: str) -> None:
+def test_of_other_families(exported: Exported, cpu: CpuRunner, family: str) -> None:
     model, where = exported(family)
-    check_cache(cpu, model, str(where))
+    check_cache(cpu, model, where)
 
 
 def check_changes(runner: Runner, model: Any, where: str) -> None:
@@ -164,11 +167,11 @@ def check_changes(runner: Runner, model: Any, where: str) -> None:
     mixed.remove()
 
 
-def test_functions_change_what_follows(exported: Any, native: NativeRunner) -> None:
+def test_functions_change_what_follows(exported: Exported, native: NativeRunner) -> None:
     model, where = exported("smollm2")
-    check_changes(native, model, str(where))
+    check_changes(native, model, where)
 
 
-def test_functions_on_the_cpu(exported: Any, cpu: CpuRunner) -> None:
+def test_functions_on_the_cpu(exported: Exported, cpu: CpuRunner) -> None:
     model, where = exported("smollm2")
-    check_changes(cpu, model, str(where))
+    check_changes(cpu, model, where)

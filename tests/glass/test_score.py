@@ -17,7 +17,12 @@ pytestmark = pytest.mark.torch
 
 CASES = "tests.glass.score_cases"
 TOKENS = np.random.default_rng(0).integers(3, 300, 140).tolist()
-SETTINGS = {"temperature": 0.7, "top_k": 40, "top_p": 0.4, "repetition_penalty": 1.3}
+SETTINGS: dict[str, Any] = {
+    "temperature": 0.7,
+    "top_k": 40,
+    "top_p": 0.4,
+    "repetition_penalty": 1.3,
+}
 PROMPT = 20
 
 
@@ -34,6 +39,10 @@ def check(runner: Runner, where: str, logits: np.ndarray) -> None:
     found = runner.run(CASES, "scores", where=where, **given)
     assert found["is_left"], "the session holds what it held"
     assert found["is_same"], "and answers are what they were"
+    assert found["computed"] == 5, "the answer's tokens, and the one before them"
+    for late, whole in zip(found["late"], found["of_answer"], strict=True):
+        assert late["token"] == whole["token"]
+        assert late["entropy"] == pytest.approx(whole["entropy"], abs=1e-3)
     first, *scored, following = found["scores"]
     assert (first["token"], first["logprob"]) == (TOKENS[0], None)
     assert following["token"] is None

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from export.command import main
-from tests.export.checkpoints import save_checkpoint
+from tests.glass.conftest import Exported
 from tests.glass.torch_model import layers_of
 from tests.runners import CpuRunner, NativeRunner, Runner
 
@@ -22,22 +21,6 @@ VECTOR = np.random.default_rng(2).standard_normal(WIDTH).astype(np.float32)
 FAMILIES = ["smollm2", "lfm2", "qwen3.5", "gemma 2"]
 
 Change = Callable[[torch.Tensor, int], torch.Tensor]  # (hidden [S, ...], prompt's length)
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    made: dict[str, Any] = {}
-
-    def export(family: str) -> Any:
-        if family not in made:
-            folder = tmp_path_factory.mktemp("models")
-            model = save_checkpoint(folder / "checkpoint", family)
-            out = folder / "exported"
-            assert main([str(folder / "checkpoint"), "-o", str(out), "--quant", "none"]) == 0
-            made[family] = model, str(out)
-        return made[family]
-
-    return export
 
 
 def torch_answer(model: Any, prompt: list[int], count: int) -> list[int]:
@@ -149,16 +132,16 @@ def check_answers(runner: Runner, model: Any, where: str) -> None:
         handle.remove()
 
 
-def test_steered_answers_are_torchs(exported: Any, cpu: CpuRunner) -> None:
+def test_steered_answers_are_torchs(exported: Exported, cpu: CpuRunner) -> None:
     check_answers(cpu, *exported("smollm2"))
 
 
-def test_on_a_gpu(exported: Any, native: NativeRunner) -> None:
+def test_on_a_gpu(exported: Exported, native: NativeRunner) -> None:
     check_answers(native, *exported("smollm2"))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_of_each_mixer(exported: Any, cpu: CpuRunner, family: str) -> None:
+def test_of_each_mixer(exported: Exported, cpu: CpuRunner, family: str) -> None:
     model, where = exported(family)
     edit = {"hook": "blocks.1.hook_resid_pre", "vector": VECTOR[:WIDTH], "strength": 2.0}
     found = cpu.run(CASES, "answers", where=where, prompt=PROMPT, edits=[[edit]], count=COUNT)
@@ -171,7 +154,7 @@ def test_of_each_mixer(exported: Any, cpu: CpuRunner, family: str) -> None:
 @pytest.mark.parametrize("positions", ["all", "prompt", "generated"])
 @pytest.mark.parametrize("family", ["smollm2", "lfm2"])
 def test_caches_follow_what_changed(
-    exported: Any, cpu: CpuRunner, family: str, positions: str
+    exported: Exported, cpu: CpuRunner, family: str, positions: str
 ) -> None:
     model, where = exported(family)
     hook = "blocks.0.hook_resid_post"
@@ -190,7 +173,7 @@ def test_caches_follow_what_changed(
         np.testing.assert_allclose(found["cached"], wanted, rtol=1e-3, atol=1e-4)
 
 
-def test_a_strength_changes_in_the_middle_of_an_answer(exported: Any, cpu: CpuRunner) -> None:
+def test_a_strength_changes_in_the_middle_of_an_answer(exported: Exported, cpu: CpuRunner) -> None:
     model, where = exported("smollm2")
     edit = {
         "hook": "blocks.0.hook_resid_post",
@@ -215,7 +198,7 @@ def test_a_strength_changes_in_the_middle_of_an_answer(exported: Any, cpu: CpuRu
     assert found[at:] == wanted
 
 
-def test_edits_outlive_a_lost_device(exported: Any, cpu: CpuRunner) -> None:
+def test_edits_outlive_a_lost_device(exported: Exported, cpu: CpuRunner) -> None:
     _, where = exported("smollm2")
     edit = {"hook": "blocks.0.hook_resid_post", "vector": VECTOR, "strength": 3.0}
     first, second = cpu.run(

@@ -32,7 +32,7 @@ def activations(model: PreTrainedModel, tokens: list[int]) -> dict[str, np.ndarr
         keep(f"{path}.hook_resid_post", layer)
         attention = getattr(layer, "self_attn", None)
         if attention is not None:
-            out = getattr(attention, "o_proj", getattr(attention, "out_proj", None))
+            out = attention.o_proj if hasattr(attention, "o_proj") else attention.out_proj
             queries = getattr(attention, "q_proj", None)
             is_gated = queries is not None and queries.out_features != out.in_features
             for part in "qkv"[is_gated:]:

@@ -1,4 +1,4 @@
-"""Where heads look, and what kind of head each is, by measurement."""
+"""Patterns of heads, and measurements that tell what kind of head each is."""
 
 from typing import Any
 
@@ -35,8 +35,7 @@ async def attention(
     """
     cancel = cancel or CancelToken()
     tokens = tokens_of(model, given)
-    points = Workspace.of(model).points
-    having = [p.layer for p in points.values() if p.name.endswith("attn.hook_pattern")]
+    having = Workspace.of(model).layers_with("attn.hook_pattern")
     listed = having if layers is None else [layers] if isinstance(layers, int) else list(layers)
     if not listed or any(layer not in having for layer in listed):
         raise RequestError(

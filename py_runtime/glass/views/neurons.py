@@ -44,10 +44,10 @@ async def neurons(
     checked_count(k, MAX_NEURONS, "k")
     checked_count(promoted, MAX_PROMOTED, "promoted")
     space = Workspace.of(model)
-    having = {p.layer for p in space.points.values() if p.name.endswith("mlp.hook_post")}
-    listed = sorted(having) if layers is None else [layers] if type(layers) is int else list(layers)
-    if not listed or not having.issuperset(listed):
-        raise RequestError(f"layers with neurons are {sorted(having)}", "layers")
+    having = space.layers_with("mlp.hook_post")
+    listed = having if layers is None else [layers] if isinstance(layers, int) else list(layers)
+    if not listed or any(layer not in having for layer in listed):
+        raise RequestError(f"layers with neurons are {', '.join(map(str, having))}", "layers")
     names = [f"blocks.{layer}.mlp.hook_post" for layer in listed]
     _, cache = await run_with_cache(model, tokens, names, return_type=None, cancel=cancel)
     active = np.concatenate([cache[name][0, place] for name in names])
