@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.generation.options import unknown_field
+from py_runtime.glass.edits import Edit
+from py_runtime.glass.points import VALUE
 from py_runtime.glass.steering import edits_of, steer
 from py_runtime.glass.steering_parts import PART, part_edits, parts_of
 from py_runtime.glass.steering_vectors import (
@@ -28,7 +31,11 @@ MAX_BYTES = 64 << 20
 
 
 async def _steering(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
-    """Give {layers, parts, vectors, off}; {remove} goes before, and {off} and {on} are followed."""
+    """Give {layers, parts, vectors, off, edits, hooks}, after {remove}, {off}, {on} and {edit}.
+
+    `edit` is one of a hook, without a vector: it scales or ablates.
+    """
+    edit = fields.pop("edit", None)
     taken = {key: _texts(fields.pop(key, None), key) for key in ("remove", "off", "on")}
     _all_taken(fields)
     gone = {*taken["remove"], *taken["on"]}
@@ -38,6 +45,11 @@ async def _steering(model: Model, fields: Fields, progress: Progress, cancel: Ca
     for part in taken["off"]:
         if part not in names or part in gone:
             edits += part_edits(points, part)
+    if edit is not None:
+        added = Edit.parse(edit)
+        name = added.name or f"{added.hook} {added.kind}"
+        edits = [each for each in edits if each.name != name]
+        edits.append(replace(added, name=name))
     if edits != list(before):
         await steer(model, edits)
     return _state(model)
@@ -88,7 +100,7 @@ async def _load(model: Model, fields: Fields, progress: Progress, cancel: Cancel
 def _state(model: Model) -> Any:
     space = Workspace.of(model)
     layers = len(space.anatomy.blocks)
-    names = dict.fromkeys(edit.name for edit in edits_of(model))
+    names, vectors = dict.fromkeys(edit.name for edit in edits_of(model)), vectors_of(model)
     return {
         "layers": layers,
         "parts": [parts_of(space.points, layer) for layer in range(layers)],
@@ -99,9 +111,15 @@ def _state(model: Model) -> Any:
                 "strength": edit.strength,
                 "length": float(np.linalg.norm(edit.vector)),
             }
-            for name, (layer, edit) in vectors_of(model).items()
+            for name, (layer, edit) in vectors.items()
         ],
         "off": [name for name in names if PART.fullmatch(name)],
+        "edits": [
+            replace(edit, vector=None)
+            for edit in edits_of(model)
+            if edit.name and edit.name not in vectors and not PART.fullmatch(edit.name)
+        ],
+        "hooks": [name for name, point in space.points.items() if point.kind == VALUE],
     }
 
 

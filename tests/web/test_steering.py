@@ -98,10 +98,26 @@ def test_a_part_is_turned_off_and_asked_again(user: User) -> None:
     assert user.complaints == []
 
 
+def test_any_hook_is_changed(user: User) -> None:
+    panel = panel_of(user)
+    plain = user.text_of(user.ask("And this?"))
+    panel.get_by_text("Change any hook").click()
+    panel.get_by_label("Hook").fill("blocks.0.mlp.hook_post")
+    panel.get_by_label("Strength", exact=True).fill("-5")
+    panel.get_by_role("button", name="Apply").click()
+    gone = panel.get_by_role("button", name="Remove blocks.0.mlp.hook_post scale")
+    expect(gone).to_be_visible()
+    assert_accessible(user, state="a hook that is changed")
+    assert user.text_of(user.regenerate()) != plain
+    gone.click()
+    expect(gone).to_be_hidden()
+    assert user.text_of(user.regenerate()) == plain
+
+
 def test_a_link_leads_to_a_part(user: User) -> None:
     user.page.goto("about:blank")
     user.page.goto(f"{user.url}#panel=steering&part=head&layer=1&number=2")
     user.has_loaded()
     panel = panel_of(user)
     expect(panel.get_by_label("Number")).to_have_value("2")
-    expect(panel.get_by_label("Layer").nth(1)).to_have_value("1")
+    expect(panel.get_by_role("spinbutton", name="Layer").nth(1)).to_have_value("1")

@@ -8,7 +8,7 @@ import { decimal, faultOf, t } from "../wording.js";
 
 /**
  * @typedef {{ name: string, layer: number, strength: number, length: number }} Vector
- * @typedef {{ layers: number, parts: Record<string, number>[], vectors: Vector[], off: string[] }} State
+ * @typedef {{ layers: number, parts: Record<string, number>[], vectors: Vector[], off: string[], edits: { name: string, strength: number }[], hooks: string[] }} State
  */
 
 const loadStyles = styleSheet("panels/steering.css");
@@ -84,6 +84,17 @@ function build() {
       make("button", { type: "button", onclick: () => turnOff() }, t`Turn off`)));
   ask.onsubmit = (event) => { event.preventDefault(); askTwice(); };
   ask.oninput = limit;
+  const edit = make("form", { className: "steer-form" },
+    labelled(t`Hook`, parts.hook = make("input", { required: true, placeholder: "blocks.0.attn.hook_z" })),
+    parts.hooks = make("datalist", { id: "steerHooks" }),
+    make("div", { className: "steer-row" },
+      labelled(t`What to do`, parts.what = make("select", {}, new Option(t`Multiply`, "scale"), new Option(t`Take away`, "ablate"))),
+      labelled(t`Strength`, parts.strength = make("input", { type: "number", step: "any", value: "0", required: true })),
+      labelled(t`Where`, parts.where = make("select", {}, new Option(t`Everywhere`, "all"), new Option(t`Prompt`, "prompt"), new Option(t`Answer`, "generated"))),
+      labelled(t`Heads or neurons`, parts.which = make("input", { pattern: "[0-9, ]*", placeholder: t`all` }))),
+    make("div", { className: "buttons" }, make("button", { type: "submit" }, t`Apply`)));
+  parts.hook.setAttribute("list", "steerHooks");
+  edit.onsubmit = (event) => { event.preventDefault(); applyEdit(); };
   root.append(
     parts.fault = make("p", { className: "error", role: "alert" }),
     parts.empty = make("p", { className: "quiet" }, t`Load a model to steer it.`),
@@ -96,6 +107,7 @@ function build() {
       make("h3", {}, t`Turn a part off`),
       parts.off = make("ul", { className: "steer-off" }),
       ask,
+      make("details", {}, make("summary", {}, t`Change any hook`), edit),
       parts.answers = make("div", { className: "steer-answers", ariaLive: "polite" })));
 }
 
@@ -134,7 +146,10 @@ function draw() {
     const row = [...parts.vectors.children].find(({ dataset }) => dataset.name === vector.name) ?? parts.vectors.appendChild(rowOf(vector));
     if (row !== held && !wanted.has(vector.name)) row.fill(vector);
   }
-  parts.off.replaceChildren(...off.map((part) => make("li", {}, `${nameOf(part)} `,
+  parts.hooks.replaceChildren(...state.hooks.map((name) => new Option(name)));
+  const others = state.edits.map(({ name, strength }) => make("li", {}, `${name} `, make("small", {}, decimal(strength, 1)),
+    make("button", { type: "button", ariaLabel: t`Remove ${name}`, onclick: () => steer({ remove: [name] }) }, t`Remove`)));
+  parts.off.replaceChildren(...others, ...off.map((part) => make("li", {}, `${nameOf(part)} `,
     make("button", { type: "button", ariaLabel: t`Turn ${nameOf(part)} on again`, onclick: () => steer({ on: [part] }) }, t`Turn on`))));
   parts.layer.max = parts.at.max = String(layers - 1);
   parts.layer.value ||= String(Math.floor(layers * 0.6));
@@ -258,6 +273,13 @@ async function loadFile(field) {
 }
 
 // ---- parts
+
+function applyEdit() {
+  const hook = parts.hook.value.trim();
+  const chosen = (parts.which.value.match(/[0-9]+/g) ?? []).map(Number);
+  const which = chosen.length ? { [/\.attn\./.test(hook) ? "heads" : "neurons"]: chosen } : {};
+  return steer({ edit: { hook, kind: parts.what.value, strength: Number(parts.strength.value), positions: parts.where.value, ...which } });
+}
 
 const turnOff = () => steer({ off: [chosenPart()] });
 
