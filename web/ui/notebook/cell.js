@@ -49,7 +49,9 @@ export class Cell {
     const results = document.createElement("div");
     Object.assign(results, { className: "outputs", role: "log", ariaLabel: t`Output` });
     this.outputs = new Outputs(results);
-    this.status = Object.assign(document.createElement("p"), { className: "quiet", role: "status" });
+    this.status = document.createElement("p");
+    this.status.className = "quiet";
+    this.status.role = "status";
     this.runButton = button(t`Run`, "▸", () => (this.#running ? this.stop() : book.run(this, false)));
     this.runButton.className = "run";
     const tools = document.createElement("div");

@@ -112,7 +112,8 @@ export class Outputs {
     const [meter, words] = /** @type {[HTMLProgressElement, HTMLElement]} */ ([...bar.children]);
     meter.ariaLabel = label || t`Progress`;
     if (total) [meter.max, meter.value] = [total, done];
-    words.textContent = `${label} ${total ? `${done} / ${total}` : done}`.trim();
+    const share = total ? `${done} / ${total}` : String(done);
+    words.textContent = `${label} ${share}`.trim();
   }
 
   /** A field that code waits for; resolves to what is typed. @type {(prompt: string, signal: AbortSignal) => Promise<string>} */

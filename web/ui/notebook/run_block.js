@@ -84,7 +84,10 @@ export async function runBlock(pressed) {
   const box = boxBelow(block);
   const results = document.createElement("div");
   Object.assign(results, { className: "outputs", role: "log", ariaLabel: t`Output` });
-  const status = Object.assign(document.createElement("p"), { className: "quiet", role: "status", textContent: t`Starting Python…` });
+  const status = document.createElement("p");
+  status.className = "quiet";
+  status.role = "status";
+  status.textContent = t`Starting Python…`;
   box.replaceChildren(results, status);
   const outputs = new Outputs(results);
   const halted = new AbortController();
