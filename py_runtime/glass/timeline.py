@@ -17,6 +17,7 @@ import numpy as np
 
 from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
+from py_runtime.base.shapes import numel
 from py_runtime.base.sizes import in_words
 from py_runtime.glass.calls import GraphCall, Progress, ignore, running
 from py_runtime.glass.places import places_of
@@ -248,7 +249,7 @@ def _dispatches(
                 place.module,
                 tuple(place.source.splitlines()),
                 (grid[0], grid[1], grid[2]) if is_launch else (0, 0, 0),
-                int(np.prod(grid)) if is_launch else 0,
+                numel(grid) if is_launch else 0,
                 spec.launch.workgroup if isinstance(spec, LaunchSpec) else 0,
                 *moved[step],
                 begin,

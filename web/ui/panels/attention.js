@@ -126,7 +126,7 @@ function showTokens() {
     [...parts.tokens.children].forEach((token, at) => {
       const share = seen(at);
       const style = /** @type {HTMLElement} */ (token).style;
-      style.setProperty("--share", `${Math.round(100 * Math.sqrt(share))}%`);
+      style.setProperty("--share", `${Math.round(60 * Math.sqrt(share))}%`);
       token.classList.toggle("chosen", at === query);
       /** @type {HTMLElement} */ (token).title = query < 0 ? "" : inPercent(share);
     });

@@ -28,7 +28,7 @@ import { colourOf, draw, fill, inPercent, labelled, make, numberField } from "./
  * @property {GlassArray} race_prob
  */
 
-const [WIDTH, HEIGHT, LEFT, HEAD] = [58, 17, 46, 20]; // of a cell, and what stands beside and above them
+const [WIDTH, HEIGHT, BESIDE, HEAD] = [58, 17, 30, 20]; // of a cell, and what stands beside and above them
 const MOST = 16; // positions at once
 const LAP = 280; // milliseconds a layer, in the race
 const loadStyles = [styleSheet("panels/room.css"), styleSheet("panels/inside.css")];
@@ -98,7 +98,7 @@ function drawMap() {
   for (let row = 0; row < rows; row++) {
     const y = HEAD + (rows - 1 - row) * HEIGHT; // the last layer on top
     const name = row ? t`Layer ${row}` : t`Embedding`;
-    cells.push(draw("text", { x: LEFT - 6, y: y + 12, class: "axis" }, row ? String(row) : "emb"));
+    cells.push(draw("text", { x: columns * WIDTH + 5, y: y + 12, class: "layer" }, row ? String(row) : "emb"));
     const shares = rowOf(prob, row);
     for (let column = 0; column < columns; column++) {
       const share = shares[column];
@@ -106,17 +106,17 @@ function drawMap() {
       const words = line(name, t`after ${visibleText(texts[positions[column]], 20)}`, `${visibleText(said, 30)} ${inPercent(share)}`);
       cells.push(draw(
         "g", { class: "cell", "data-at": row * columns + column },
-        draw("rect", { x: LEFT + column * WIDTH, y, width: WIDTH - 1, height: HEIGHT - 1, fill: colourAt(share) }),
-        draw("text", { x: LEFT + column * WIDTH + WIDTH / 2 - 0.5, y: y + 12, class: isLight(share) ? "on-light" : "on-dark" }, visibleText(said, 8)),
+        draw("rect", { x: column * WIDTH, y, width: WIDTH - 1, height: HEIGHT - 1, fill: colourAt(share) }),
+        draw("text", { x: column * WIDTH + WIDTH / 2 - 0.5, y: y + 12, class: isLight(share) ? "on-light" : "on-dark" }, visibleText(said, 8)),
         draw("title", {}, words),
       ));
     }
   }
   const heads = positions.map((place, column) => draw(
-    "text", { x: LEFT + column * WIDTH + WIDTH / 2, y: 13, class: place === at ? "head chosen" : "head" }, visibleText(texts[place], 8),
+    "text", { x: column * WIDTH + WIDTH / 2, y: 13, class: place === at ? "head chosen" : "head" }, visibleText(texts[place], 8),
   ));
   drawing = draw(
-    "svg", { viewBox: `0 0 ${LEFT + columns * WIDTH} ${HEAD + rows * HEIGHT}`, width: LEFT + columns * WIDTH, class: "inside-drawing", role: "img", tabindex: 0, "aria-label": t`The likeliest token of ${layers.length - 1} layers at ${columns} positions`, onclick: chooseCell, onpointermove: tellCell, onkeydown: moveCell },
+    "svg", { viewBox: `0 0 ${columns * WIDTH + BESIDE} ${HEAD + rows * HEIGHT}`, width: columns * WIDTH + BESIDE, class: "inside-drawing", role: "img", tabindex: 0, "aria-label": t`The likeliest token of ${layers.length - 1} layers at ${columns} positions`, onclick: chooseCell, onpointermove: tellCell, onkeydown: moveCell },
     ...heads, ...cells,
   );
   fill(parts.legend, legend(t`unsure`, t`sure`));

@@ -11,6 +11,7 @@ import { decimal, faultOf, t } from "../wording.js";
  * @typedef {{ layers: number, parts: Record<string, number>[], vectors: Vector[], off: string[], edits: { name: string, strength: number }[], hooks: string[] }} State
  */
 
+const EXAMPLE_HOOK = "blocks.0.attn.hook_z";
 const loadStyles = styleSheet("panels/steering.css");
 const MOST = 4; // of a slider, in lengths of the vector
 const ANSWER = 120; // tokens of each of two answers
@@ -85,7 +86,7 @@ function build() {
   ask.onsubmit = (event) => { event.preventDefault(); askTwice(); };
   ask.oninput = limit;
   const edit = make("form", { className: "steer-form" },
-    labelled(t`Hook`, parts.hook = make("input", { required: true, placeholder: "blocks.0.attn.hook_z" })),
+    labelled(t`Hook`, parts.hook = make("input", { required: true, placeholder: EXAMPLE_HOOK })),
     parts.hooks = make("datalist", { id: "steerHooks" }),
     make("div", { className: "steer-row" },
       labelled(t`What to do`, parts.what = make("select", {}, new Option(t`Multiply`, "scale"), new Option(t`Take away`, "ablate"))),
