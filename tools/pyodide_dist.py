@@ -22,6 +22,8 @@ from tools.files import BUILD, ROOT, user_cache, write_whole
 
 VERSION = "314.0.3"
 PACKAGES = ("numpy", "jinja2")
+# Fetched by a page when somebody's Python imports them, and by nobody else's.
+ON_IMPORT = ("matplotlib", "pandas", "micropip")
 # Pyodide's own build of jinja2 is on its CDN alone; any package index has the same release. The
 # CDN alone also has markupsafe, which jinja2 depends on: py_runtime/chat/plain_markup.py stands in.
 REPLACED: dict[str, dict[str, Any]] = {
@@ -30,12 +32,13 @@ REPLACED: dict[str, dict[str, Any]] = {
         "depends": [],
     }
 }
+LOCK = "pyodide-lock.json"
 CORE_FILES = (
     "pyodide.mjs",
     "pyodide.asm.mjs",
     "pyodide.asm.wasm",
     "python_stdlib.zip",
-    "pyodide-lock.json",
+    LOCK,
 )
 DIST = BUILD / "pyodide"
 NPM_PACKAGE = ROOT / "node_modules" / "pyodide"
@@ -155,13 +158,13 @@ def collect(
     out: Path = DIST,
     cache: Path | None = None,
     sources: Sequence[Source] = (PackageIndex(), Cdn(), OpenWebui()),
-    packages: Sequence[str] = PACKAGES,
+    packages: Sequence[str] = (*PACKAGES, *ON_IMPORT),
     replaced: Mapping[str, Mapping[str, Any]] = REPLACED,
 ) -> None:
     """Make `out` hold the core and the wheels of `packages`, and nothing else."""
     core = read_core(npm_package)
-    lock = cut_lock(json.loads(core["pyodide-lock.json"]), packages, replaced)
-    core["pyodide-lock.json"] = json.dumps(lock, indent=1).encode()
+    lock = cut_lock(json.loads(core[LOCK]), packages, replaced)
+    core[LOCK] = json.dumps(lock, indent=1).encode()
     entries = lock["packages"].values()
     wheels = [Wheel(entry["file_name"], entry["sha256"]) for entry in entries]
     kept = (cache or user_cache()) / "pyodide"
@@ -177,6 +180,19 @@ def collect(
     for path in out.iterdir():
         if path.is_file() and path.name not in contents:
             path.unlink()
+
+
+def rare_files(lock: Mapping[str, Any]) -> set[str]:
+    """Return the files of the wheels that only an import fetches, from a lock that is cut."""
+    needed: set[str] = set()
+    waiting = [name for name in PACKAGES if name in lock["packages"]]
+    while waiting:
+        name = waiting.pop().replace("_", "-")
+        if name not in needed:
+            needed.add(name)
+            waiting += lock["packages"][name]["depends"]
+    others = lock["packages"].keys() - needed
+    return {lock["packages"][name]["file_name"] for name in others}
 
 
 def read_core(npm_package: Path) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from py_runtime.base.errors import RequestError
 from tools import models
 from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
-from tools.pyodide_dist import CORE_FILES, DIST, PACKAGES, VERSION
+from tools.pyodide_dist import CORE_FILES, DIST, LOCK, PACKAGES, VERSION, rare_files
 from tools.snapshot import SnapshotStore
 from tools.vendor import MODULES, STYLE, VENDOR
 from tools.wheel import WheelStore
@@ -38,6 +38,15 @@ SECURITY_HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+}
+# The frame in which code of answers runs, apart from everything (web/ui/notebook/run_block.js).
+RUNNER = "runner.html"
+RUNNER_HEADERS = {
+    "Content-Security-Policy": (
+        "sandbox allow-scripts; default-src 'none'; "
+        "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
+        "frame-ancestors 'self'"
+    )
 }
 POLICY, OWN_ORIGIN = "Content-Security-Policy", "connect-src 'self'"
 IMMUTABLE = "public, max-age=31536000, immutable"
@@ -119,6 +128,7 @@ class Site:
         self.models = models.Models(model_root)
         self.hub = hub
         self.headers = security_headers(hub)
+        self.rare_wheels = rare_files(json.loads((self.pyodide / LOCK).read_bytes()))
         self.pyodide_folder = f"{VERSION}-{digest_of_folder(self.pyodide)[:8]}"
         self.vendor_folder = digest_of_folder(self.vendor)[:16]
 
@@ -177,7 +187,8 @@ class Site:
 
     def headers_of(self, url: str) -> dict[str, str]:
         """Return the headers that every answer at a URL carries, errors too."""
-        return self.headers | (models.HEADERS if is_of_models(url) else {})
+        own = models.HEADERS if is_of_models(url) else RUNNER_HEADERS if url == RUNNER else {}
+        return self.headers | own
 
     def urls(self) -> Iterator[str]:
         """Every URL there is."""
@@ -205,10 +216,14 @@ class Site:
         browser keeps to start without network (web/sw.js), with its hashes: a release.
         """
         described = self._describe_places()
-        found = (self.find(url) for url in self._page_urls(described) if url not in NOT_KEPT)
+        found = (self.find(url) for url in self._page_urls(described) if self._is_kept(url))
         files = {each.url: each.sha256 for each in found if each and each.sha256}
         release = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
         return {**described, "release": release, "files": files}
+
+    def _is_kept(self, url: str) -> bool:
+        """Return whether browsers keep it for times without network: not what few import."""
+        return url not in NOT_KEPT and Path(url).name not in self.rare_wheels
 
     def _describe_places(self) -> dict[str, Any]:
         wheel = self.wheels.current()
@@ -238,7 +253,8 @@ class Site:
 
     def _package_wheels(self) -> dict[str, str]:
         """Package -> URL of its wheel."""
-        names = (name for name in files_in(self.pyodide) if name.endswith(".whl"))
+        wheels = (name for name in files_in(self.pyodide) if name.endswith(".whl"))
+        names = (name for name in wheels if name not in self.rare_wheels)
         return {name.split("-")[0]: f"pyodide/{self.pyodide_folder}/{name}" for name in names}
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from tools.errors import UserError
 from tools.files import BUILD, ROOT, sha256_of, write_whole
-from tools.pyodide_dist import DIST
+from tools.pyodide_dist import DIST, LOCK, rare_files
 
 SITE_PACKAGES = "/lib/python3.14/site-packages"
 # The native modules that `import numpy` loads. Each is a file of its own here, so that browsers
@@ -99,7 +99,8 @@ class SnapshotStore:
 
     def _fill(self, folder: Path, wheel: Path) -> None:
         plain = folder / "memory"
-        packages = sorted(self.pyodide.glob("*.whl"))
+        rare = rare_files(json.loads((self.pyodide / LOCK).read_bytes()))
+        packages = [path for path in sorted(self.pyodide.glob("*.whl")) if path.name not in rare]
         (numpy,) = (path for path in packages if path.name.startswith("numpy-"))
         with zipfile.ZipFile(numpy) as archive:
             for library in LIBRARIES:

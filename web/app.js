@@ -19,7 +19,7 @@ import "./ui/speech.js";
 import "./ui/tabs.js";
 import { tell } from "./ui/wording.js";
 
-/** @typedef {"models" | "notebook" | "settings"} Dialog */
+/** @typedef {"models" | "settings"} Dialog */
 
 /**
  * What a button says that a click on it does.
@@ -34,7 +34,6 @@ import { tell } from "./ui/wording.js";
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
   models: lazy(() => import("./ui/models_dialog.js")),
-  notebook: lazy(() => import("./ui/notebook.js")),
   settings: lazy(() => import("./ui/settings_dialog.js")),
 };
 const loadDock = lazy(() => import("./ui/dock.js"));

@@ -150,6 +150,20 @@ export interface Calls {
   glass: { view: string, fields: object, model?: string };
   /** `is_told`: what the code prints comes as events; `as_text`: its value comes as text for people. */
   python: { code: string, is_told?: boolean, as_text?: boolean };
+  /** Of py_runtime/app/notebook_calls.py; a cell tells CellEvents. */
+  cell: { code: string, number: number, chat: { title: string, messages: Message[] } };
+  complete_code: { text: string };
+  answer_cell: { number: number, value: unknown };
+}
+
+/** What a cell tells while it runs; `asks` wants a call of `answer_cell`. */
+export interface CellEvent {
+  printed?: string;
+  /** A value by its MIME types; one of the same name takes the place of the one before. */
+  shown?: Record<string, string>;
+  name?: string;
+  progress?: { number: number, label: string, done: number, total: number | null };
+  asks?: { number: number, kind: "line" | "send", prompt?: string, text?: string };
 }
 
 /** A call's chunks as they come. */

@@ -92,6 +92,9 @@ class Engine:
         self._device = device  # where a load asks for none
         self._changing = asyncio.Lock()  # held while a model comes or goes
 
+    def __repr__(self) -> str:
+        return f"Engine({self.model!r} on {self.device!r})"
+
     @property
     def model(self) -> Model | None:
         """Return the model that was loaded last: it answers where none is named."""

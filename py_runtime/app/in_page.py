@@ -15,19 +15,19 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from inspect import signature
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from pyodide.code import eval_code_async
 
 import py_runtime
 from py_runtime import gpu
-from py_runtime.app import interrupts, printed
+from py_runtime.app import interrupts, notebook_calls
 from py_runtime.app.engine import CALLS, Engine
 from py_runtime.app.jsonable import dumps
 from py_runtime.app.model_facts import describe_device
+from py_runtime.app.notebook_calls import NotebookCalls
 from py_runtime.app.outer_page import OuterPage
-from py_runtime.app.shown_value import shown_value
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, InpageError
@@ -36,6 +36,8 @@ from py_runtime.folder import notes
 from py_runtime.graph.device_choice import choose_device
 from py_runtime.graph.tuning import choose_kernels
 from py_runtime.model import Model
+from py_runtime.notebook import cell, packages, printed
+from py_runtime.notebook.shown_value import shown_value
 
 
 async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
@@ -60,8 +62,11 @@ OFFERED: dict[str, Any] = {
     "load": load,
 }
 namespace: dict[str, Any] = dict(OFFERED)
+_notebook = NotebookCalls(namespace)
 
 USERS_FILE = "<inpage.python>"  # in tracebacks
+CELLS_FILE = "<cell "
+USERS_CALLS = ("python", "cell")
 MODULES = sys.modules  # what Python imports from, whatever a user makes of that name
 BROKEN = dumps(
     {
@@ -99,6 +104,7 @@ async def open_engine(
     _emit = emit
     interrupts.listen(wanted, _running)
     printed.listen()
+    cell.listen()
     try:
         device = await choose_device(kind, notes=notes)
     except InpageError as error:
@@ -107,7 +113,7 @@ async def open_engine(
     if found is not None and not found.storage:
         opfs.switch_off()
     _own_engine = engine = Engine(device, site, hub, found)
-    OFFERED.update(engine=engine, site=site)
+    OFFERED.update(_notebook.offered, engine=engine, site=site)
     _refresh_namespace()
     notices.listen(_pass_on)
     return dumps(
@@ -157,19 +163,27 @@ async def _answer(number: int, name: str, fields_json: str, cancel: CancelToken)
 
     interrupts.in_call.set(number)
     try:
-        if name not in (*CALLS, "python"):
-            raise InpageError(f"the engine has no call '{name}'")
-        call = _python if name == "python" else getattr(_engine(), name)
+        call = _call_named(name)
         told: dict[str, Any] = {"emit": emit, "cancel": cancel}
         wanted = {key: told[key] for key in told if key in signature(call).parameters}
         answer = dumps({"result": await call(**json.loads(fields_json), **wanted)})
     except BaseException as error:  # a user's code may raise anything
-        answer = _error_json(error, is_users_code=name == "python")
+        answer = _error_json(error, is_users_code=name in USERS_CALLS)
     finally:
         interrupts.in_call.set(interrupts.NO_CALL)
         _running.pop(number, None)
     _refresh_namespace()
     _emit(number, answer, True)
+
+
+def _call_named(name: str) -> Callable[..., Any]:
+    if name == "python":
+        return _python
+    if name in notebook_calls.CALLS:
+        return cast("Callable[..., Any]", getattr(_notebook, name))
+    if name in CALLS:
+        return cast("Callable[..., Any]", getattr(_engine(), name))
+    raise InpageError(f"the engine has no call '{name}'")
 
 
 # Calls -------------------------------------------------------------------------------------------
@@ -248,13 +262,15 @@ def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, An
     except BaseException:
         described["message"] = str(name)
     begin = _users_part(error.__traceback__) if is_users_code else error.__traceback__
+    if isinstance(error, ModuleNotFoundError) and is_users_code:
+        described["hint"] = packages.missing_words(error)
     described["traceback"] = "".join(traceback.format_exception(type(error), error, begin))
     return described
 
 
 def _users_part(trace: TracebackType | None) -> TracebackType | None:
     """Return the traceback from the user's line on: how it was reached does not concern them."""
-    while trace and trace.tb_frame.f_code.co_filename != USERS_FILE:
+    while trace and not trace.tb_frame.f_code.co_filename.startswith((USERS_FILE, CELLS_FILE)):
         trace = trace.tb_next
     return trace
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Container
 from contextvars import ContextVar
 from types import FrameType
 
-OPEN_PACKAGES = frozenset({"chat", "grammar", "passes", "program", "pte", "tokens"})
-PRINTING = "py_runtime.app.printed"  # on behalf of whoever prints
+OPEN_PACKAGES = frozenset({"chat", "grammar", "notebook", "passes", "program", "pte", "tokens"})
+PRINTING = "py_runtime.notebook.printed"  # on behalf of whoever prints
 USERS_MODULE = "__inpage__"  # `__name__` in the namespace of users' Python
 ANY_CALL = 0  # what the page wants to interrupt, if not a call of this number
 NO_CALL = -1  # nothing: the code that it meant has ended

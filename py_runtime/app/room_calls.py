@@ -10,7 +10,7 @@ from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
 from py_runtime.generation.options import unknown_field
 from py_runtime.glass.graph_view import graph_view, op_view, values_of
-from py_runtime.glass.kernel_lab import KernelLab, Trial
+from py_runtime.glass.kernel_lab import Trial, kernel_lab
 from py_runtime.glass.memory_view import memory_view
 from py_runtime.glass.timeline import Timeline, timeline
 from py_runtime.model import Model
@@ -154,7 +154,7 @@ async def _memory(model: Model, fields: Fields, progress: Progress, cancel: Canc
 async def _kernels(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
     """Give all kernels of the graph, without their sources."""
     _end(fields)
-    lab = KernelLab.of(model)
+    lab = kernel_lab(model)
     ops = model.graph.program.ops
     shaders = [
         {
@@ -172,7 +172,7 @@ async def _kernels(model: Model, fields: Fields, progress: Progress, cancel: Can
 async def _kernel(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
     name = _take(fields, "name", str)
     _end(fields)
-    lab = KernelLab.of(model)
+    lab = kernel_lab(model)
     return {"source": lab.shader(name).source, "own": lab.own_source(name)}
 
 
@@ -185,7 +185,7 @@ async def _try_kernel(model: Model, fields: Fields, progress: Progress, cancel: 
         cancel.check()
         progress(done, total)
 
-    trial = await KernelLab.of(model).try_source(name, source, op=op, progress=told)
+    trial = await kernel_lab(model).try_source(name, source, op=op, progress=told)
     goldens = trial.goldens
     return {
         "trial": _keep(model, "trials", trial),
@@ -202,7 +202,7 @@ async def _keep_kernel(
 ) -> Any:
     trial: Trial = _find(model, "trials", _take(fields, "trial", int))
     _end(fields)
-    await KernelLab.of(model).keep(trial)
+    await kernel_lab(model).keep(trial)
     return {}
 
 
@@ -212,7 +212,7 @@ async def _revert_kernel(
     """Bring back one of the engine's own kernels, or all."""
     name = _optional(fields, "name", str)
     _end(fields)
-    await KernelLab.of(model).revert(name)
+    await kernel_lab(model).revert(name)
     return {}
 
 
@@ -221,7 +221,7 @@ async def _kept_kernels(
 ) -> Any:
     """Give the kept kernels as WGSL: text by file name."""
     _end(fields)
-    return KernelLab.of(model).export()
+    return kernel_lab(model).export()
 
 
 ROOM_VIEWS = {

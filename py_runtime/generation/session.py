@@ -74,6 +74,9 @@ class Session:
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
 
+    def __repr__(self) -> str:
+        return f"Session({len(self.tokens)} tokens in the cache)"
+
     def reusable(self, prompt: Sequence[int]) -> int:
         """Return how many of the prompt's tokens are cached, not counting its last.
 

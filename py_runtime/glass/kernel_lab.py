@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from py_runtime.base.errors import GpuValidationError, RequestError, ShaderError, ShaderMessage
 from py_runtime.base.html import as_html
@@ -95,21 +94,17 @@ class Trial:
 
 
 class KernelLab:
-    """The kernels of one graph, and those that were changed; `KernelLab.of` finds it."""
+    """The kernels of one graph, and those that were changed; `kernel_lab` opens it."""
 
     def __init__(self, target: Model | Graph, inputs: Sequence[Sequence[Any]] = ()) -> None:
         self._target = target
         self.graph = target.graph if isinstance(target, Model) else target
         self._inputs = inputs  # calls of a graph alone
-        self.kept: dict[int, PipelineSpec] = {}  # by step
 
-    @staticmethod
-    def of(target: Model | Graph, inputs: Sequence[Sequence[Any]] = ()) -> "KernelLab":
-        """Return the lab of a model's graph, or of a graph with the inputs of some calls."""
-        graph = target.graph if isinstance(target, Model) else target
-        if graph not in _labs:
-            _labs[graph] = KernelLab(target, inputs)
-        return _labs[graph]
+    @property
+    def kept(self) -> dict[int, PipelineSpec]:
+        """Return the changed kernels that run, by step."""
+        return dict(self.graph.variant.pipelines) if self.graph.variant else {}
 
     @property
     def can_edit(self) -> bool:
@@ -260,7 +255,6 @@ class KernelLab:
         async with running(self._target, 1, 0, self._first_inputs()):
             variant = await self.graph.with_kernels(pipelines) if pipelines else None
             gone = self.graph.adopt(variant)
-            self.kept = dict(pipelines)
             if isinstance(self._target, Model):
                 self._target.session.drop_loop()  # it has recorded the kernels from before
             if gone is not None:
@@ -269,7 +263,9 @@ class KernelLab:
     def _check_current(self) -> None:
         check_plain(self._target)
         if isinstance(self._target, Model) and self._target.graph is not self.graph:
-            raise RequestError("the model has another graph by now: KernelLab.of(model) finds it")
+            raise RequestError(
+                "the model has another graph by now: open its lab with kernel_lab(model)"
+            )
 
     def _changed(self, trial: Trial) -> dict[int, PipelineSpec]:
         found = {}
@@ -292,12 +288,9 @@ class KernelLab:
         return [(await calls_for(model, *each, None))[1][0] for each in fitting]
 
 
-_labs: WeakKeyDictionary[Graph, KernelLab] = WeakKeyDictionary()
-
-
 def kernel_lab(target: Model | Graph, inputs: Sequence[Sequence[Any]] = ()) -> KernelLab:
     """Return the lab of a model, or of a graph with the inputs of some calls to compare by."""
-    return KernelLab.of(target, inputs)
+    return KernelLab(target, inputs)
 
 
 def _misfits(own: str, changed: str) -> list[ShaderMessage]:

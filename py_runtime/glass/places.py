@@ -5,12 +5,13 @@ their neighbours in the flow of data.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from py_runtime.graph import Graph
+from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes import run_passes
 from py_runtime.program import OpCall, Program, TensorValue
 
@@ -86,8 +87,9 @@ class Places:
         places = []
         for origin in self.origins:
             parts = [self.before[at] for at in origin]
-            modules = [part.module for part in parts if part.module]
-            section = next((part.section for part in parts if part.section), "")
+            # What was folded into it may belong to the layer before.
+            section = next((part.section for part in reversed(parts) if part.section), "")
+            modules = [part.module for part in parts if part.module and part.section == section]
             source = "\n".join(dict.fromkeys(part.source for part in parts))
             places.append(Place(_common(modules), section, source))
         return places
@@ -137,13 +139,18 @@ def _own_module(program: Program, call: OpCall) -> str:
     said = IN_MODULE.search(call.source)
     if said is not None:
         return said[1]
-    return _common(list(_owners(program, program.reads(call))))
+    return _common(list(_owners(program, call)))
 
 
-def _owners(program: Program, value_ids: Iterable[int]) -> Iterator[str]:
-    for value_id in value_ids:
+def _owners(program: Program, call: OpCall) -> Iterator[str]:
+    """Yield the modules of its constants, and of states that it writes: others may be a layer's."""
+    names = zip(REGISTRY[call.name].args, call.args, strict=False)
+    written = {arg for name, arg in names if name in REGISTRY[call.name].mutates}
+    for value_id in program.reads(call):
         value = program.values[value_id]
-        if isinstance(value, TensorValue) and value.persistent:
+        if not isinstance(value, TensorValue):
+            continue
+        if value.constant is not None or (value.state and value_id in written):
             path, dot, _ = (value.constant or value.name).rpartition(".")
             if dot:  # tables that layers share are nobody's
                 yield path

@@ -37,7 +37,7 @@ OPTIONAL_FEATURES = ("subgroups", "shader-f16", TIMESTAMPS)
 MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
 
 
-@dataclass
+@dataclass(repr=False)
 class Device(ABC):
     """The device as the engine sees it; subclasses implement the underscored methods."""
 
@@ -53,6 +53,10 @@ class Device(ABC):
     # After it was lost, as one_device.py has it.
     replaced_by: "Device | None" = field(default=None, init=False, repr=False, compare=False)
     _pipelines: dict[PipelineSpec, Pipeline] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        name = self.adapter.description or self.adapter.vendor
+        return f"Device({self.kind!r}, {name!r})"
 
     @property
     def threads(self) -> int | None:

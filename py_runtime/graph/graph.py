@@ -76,6 +76,9 @@ class Graph:
         self._base: Graph | None = None  # which lends some of its buffers
         self._derived: set[Graph] = set()
 
+    def __repr__(self) -> str:
+        return f"Graph({self.program.name!r}, {len(self.program.ops)} ops)"
+
     def _repr_html_(self) -> str:
         counts = Counter(call.name for call in self.program.ops)
         facts = [

@@ -76,7 +76,6 @@ class Model(Overlaid):
         super().__init__(graph)
         self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
-        self.passes = graph.passes  # of each graph that is built
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
@@ -150,20 +149,6 @@ class Model(Overlaid):
         if self.overlay is not None:
             await until_cancelled(self.overlay.load(self._graph), cancel)
 
-    @property
-    def own_graph(self) -> Graph:
-        """Return the graph that nothing lies over, with what changes it for good."""
-        return self._graph
-
-    def take_graph(self, graph: Graph) -> None:
-        """Run another graph of the same program: one that stands on the present one, or that again.
-
-        The caller holds `idle()`.
-        """
-        self.session.drop_loop()
-        self.session.forget()
-        self._graph, self.passes = graph, graph.passes
-
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
         wanted = self.kernels.wanted if is_same_kind else None
@@ -173,6 +158,9 @@ class Model(Overlaid):
         passes = self.changes.plain_passes or self.passes
         graph = await Graph.load(device, program, constants, meter, target, passes)
         return await self.changes.onto(graph)
+
+    def __repr__(self) -> str:
+        return f"Model({self.manifest.name!r}, context={self.context}, {self.graph!r})"
 
     def _repr_html_(self) -> str:
         facts = [

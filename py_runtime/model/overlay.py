@@ -39,6 +39,7 @@ class Overlaid:
 
     def __init__(self, graph: Graph) -> None:
         self.overlay: Overlay | None = None
+        self.passes = graph.passes  # of each graph that is built
         self._graph = graph  # the model's own
         self._is_plain = False  # what lies over it is set aside
 
@@ -46,6 +47,20 @@ class Overlaid:
     def graph(self) -> Graph:
         """Return the graph that computes: the model's own, or one that lies over it."""
         return self._graph if self.overlay is None or self._is_plain else self.overlay.graph
+
+    @property
+    def own_graph(self) -> Graph:
+        """Return the graph that nothing lies over, with what changes it for good."""
+        return self._graph
+
+    def take_graph(self, graph: Graph) -> None:
+        """Run another graph of the same program: one that stands on the present one, or that again.
+
+        The caller holds `idle()`.
+        """
+        self.session.drop_loop()
+        self.session.forget()
+        self._graph, self.passes = graph, graph.passes
 
     async def put_over(self, overlay: Overlay | None) -> None:
         """Compute with another graph from now on, or with the model's own.

@@ -47,6 +47,9 @@ class Tokenizer:
                 raise TokenizerError("tokenizer.json is nested too deeply") from None
         return cls(Section.of("", source))
 
+    def __repr__(self) -> str:
+        return f"Tokenizer({self.vocabulary_size:,} tokens)"
+
     @property
     def vocabulary_size(self) -> int:
         """Return one more than the largest id."""

@@ -96,7 +96,10 @@ def test_gates_of_attention_take_turns_with_queries() -> None:
     rng = np.random.default_rng(0)
     down, up = rng.normal(size=(4, 16)), rng.normal(size=(64, 4)).astype(np.float32)
     module = "base_model.model.model.language_model.layers.0.self_attn.q_proj"
-    tensors = {f"{module}.lora_A.weight": down, f"{module}.lora_B.weight": up}
+    tensors: dict[str, np.ndarray] = {
+        f"{module}.lora_A.weight": down,
+        f"{module}.lora_B.weight": up,
+    }
     gates = "layers.0.self_attn.g_proj"
     found = read(tensors, "qwen3_5_text").updates(0, {Q: (32, 16), gates: (32, 16)}, 8)
     assert np.array_equal(found[Q].up[:16], np.concatenate([up[:8], up[16:24]]))
@@ -140,7 +143,7 @@ def test_names_of_adapters(where: Any, name: str, files: set[str]) -> None:
 def test_safetensors_of_any_make() -> None:
     from safetensors.numpy import load, save
 
-    tensors = {
+    tensors: dict[str, np.ndarray] = {
         "a": np.arange(6, dtype=np.float16).reshape(2, 3),
         "b": np.ones(3),
         "c": np.zeros((0, 2), np.float32),

@@ -284,7 +284,9 @@ def test_labels_may_be_left_out() -> None:
 
 
 def test_what_only_this_engine_tells() -> None:
-    assert usage_json(USAGE)["extra"] == {
+    extra = usage_json(USAGE)["extra"]
+    assert extra.pop("sampling")["temperature"] == 1
+    assert extra == {
         "time_to_first_token_s": None,
         "prefill_tokens_per_s": None,
         "decode_tokens_per_s": None,

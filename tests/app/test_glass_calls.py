@@ -60,11 +60,14 @@ def test_every_view_answers(api: ApiPage) -> None:
     for view, fields in views:
         body = "return Object.keys(await inpage.glass(given[0], given[1]))"
         assert "tokens" in api.run(body, [view, fields | {"text": TEXT}])
-    fields = {"clean": TEXT, "corrupted": TEXT.replace("fox", "fix"), "answers": [5, 6]}
     names = api.run("return Object.keys(await inpage.glass('hooks'))")
     assert "blocks.0.hook_resid_post" in names
-    error = api.fails("await inpage.glass('patch', given)", fields | {"answers": [5]})
-    assert error["param"] == "answers"
+    fields = {"clean": [5, 6, 7, 8], "corrupted": [5, 9, 7, 8], "answers": [5, 6]}
+    body = "return (await inpage.glass('patch', given)).effects.resid_pre.shape"
+    assert api.run(body, fields) == [2, 4]
+    for change, param in (({"answers": [5]}, "answers"), ({"corrupted": [5]}, "corrupted")):
+        error = api.fails("await inpage.glass('patch', given)", fields | change)
+        assert error["param"] == param
 
 
 def test_a_steered_model_writes_otherwise_until_it_is_cleared(api: ApiPage) -> None:

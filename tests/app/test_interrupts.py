@@ -62,13 +62,13 @@ def test_bookkeeping_below_users_code_is_not(wanted: list[int]) -> None:
 
 
 def test_printing_is_part_of_the_code_that_prints(wanted: list[int]) -> None:
-    inner: dict[str, Any] = {"__name__": "py_runtime.app.printed", "signal": signal}
+    inner: dict[str, Any] = {"__name__": "py_runtime.notebook.printed", "signal": signal}
     exec("def write(): signal.raise_signal(signal.SIGINT)", inner)
     interrupts.in_call.set(CALL)
     with pytest.raises(KeyboardInterrupt):
         exec("write()", {"__name__": "__inpage__", "write": inner["write"]})
     interrupts.in_call.set(interrupts.NO_CALL)
-    assert not is_interrupted("py_runtime.app.printed")  # of nobody's code
+    assert not is_interrupted("py_runtime.notebook.printed")  # of nobody's code
 
 
 def test_only_the_call_that_is_meant(wanted: list[int]) -> None:

@@ -22,7 +22,6 @@ from py_runtime.app.model_facts import (
     model_messages,
     with_smaller_models,
 )
-from py_runtime.app.shown_value import DEEPEST, MAX_CHARACTERS, MAX_ITEMS, cut, shown_value
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuOutOfMemoryError, RequestError
 from py_runtime.base.messages import worded
@@ -30,6 +29,7 @@ from py_runtime.base.progress import DOWNLOAD, SHADERS, UPLOAD
 from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.gpu import CPU, GPU
 from py_runtime.model.requirements import CPU_MARGIN
+from py_runtime.notebook.shown_value import DEEPEST, MAX_CHARACTERS, MAX_ITEMS, cut, shown_value
 from tests.runners import wait
 
 Json = dict[str, Any]

@@ -124,7 +124,7 @@ def test_memory_that_cannot_grow_is_none_that_was_taken(monkeypatch: pytest.Monk
 
 
 def test_a_kernel_that_leaves_the_memory_ends_the_device_alone() -> None:
-    """Whoever waits hears that it is lost, as in the page, and asks for a new one."""
+    """It is lost, as in the page: whoever waits hears that, and asks for a new one."""
 
     async def compute() -> None:
         exponential = await Exponential.create(await request_cpu(2), LARGE)

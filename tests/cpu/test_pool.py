@@ -1,5 +1,6 @@
 """The pool of threads that replays plans: natively and in the page, one thread and several."""
 
+import os
 from collections.abc import Iterator
 from itertools import count
 from types import SimpleNamespace
@@ -222,7 +223,7 @@ CORES = [(1, 1), (2, 2), (3, 2), (8, 7)]  # of a machine, and the threads that i
 def test_a_core_is_left_to_others_where_there_are_several(
     monkeypatch: pytest.MonkeyPatch, cores: int, threads: int
 ) -> None:
-    monkeypatch.setattr(native.os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
     assert native.default_threads() == threads
     assert wait(request_cpu()).threads == threads
 

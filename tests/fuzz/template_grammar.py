@@ -4,7 +4,9 @@ from collections.abc import Callable
 from random import Random
 
 FEW = ["0", "1", "2", "3", "7", "-1", "9", "60"]
-MANY = ["99", "4000", "65537", "2**20", "2**22", "2**25", "64000000", "99999999", "10**9"]
+MANY = ["99", "4000", "65537", "2**20", "2**22", "2**25"]
+FAR_TOO_MANY = ["64000000", "99999999", "10**9"]
+GREAT = [MANY, FAR_TOO_MANY]
 TEXTS = ["'a'", "'f'", "'€'", "'💚'", "'ab '", "'x\\n'", "'\\t'", "'%'", "'{'", "''", "ns.text"]
 LISTS = ["[1]", "['a', 'b']", "range(99)", "range(99999)", "[[1], [2]]", "{'a': 1}", "messages"]
 LISTS += ["shared", "nested", "(1, 2)", "({'a': 1}, {'a': 2})", "ns.list"]
@@ -64,6 +66,7 @@ TRUTH_FORMS = [
 ]
 TRUTH_FORMS += ["N is divisibleby(N)", "L is eq(L)", "T.startswith(T)", "T is upper", "{}[L]"]
 FORMS = {"N": NUMBER_FORMS, "T": TEXT_FORMS, "L": LIST_FORMS, "B": TRUTH_FORMS}
+OPERATIONS = [form for forms in FORMS.values() for form in forms]
 
 STATEMENTS = [
     "{{ T | length }}",
@@ -97,15 +100,23 @@ def expression(rng: Random, kind: str, depth: int) -> str:
     if kind == "B" or (depth > 0 and rng.random() < 0.6):
         return filled(rng, rng.choice(FORMS[kind]), depth - 1)
     plain: dict[str, Callable[[], str]] = {
-        "N": lambda: rng.choice(rng.choice([FEW, MANY])),
-        "T": lambda: f"({rng.choice(TEXTS)} * {rng.choice(rng.choice([FEW, FEW, MANY]))})",
+        "N": lambda: rng.choice(rng.choice([FEW, *GREAT, FAR_TOO_MANY])),
+        "T": lambda: (
+            f"({rng.choice(TEXTS)} * {rng.choice(rng.choice([FEW, FEW, MANY, FAR_TOO_MANY]))})"
+        ),
         "L": lambda: rng.choice(LISTS),
     }
     return plain[kind]()
 
 
 def greedy_template(rng: Random, base: bytes) -> bytes:
-    """Return a template that asks for much in a few statements."""
-    statements = [filled(rng, rng.choice(STATEMENTS), 3) for _ in range(rng.randint(1, 3))]
+    """Return a template that asks for much in a few statements, or in a single operation.
+
+    Of statements that are deep, most are refused for one of their first parts.
+    """
+    if rng.random() < 0.9:
+        statements = [f"{{{{ {filled(rng, rng.choice(OPERATIONS), 0)} is none }}}}"]
+    else:
+        statements = [filled(rng, rng.choice(STATEMENTS), 3) for _ in range(rng.randint(1, 3))]
     prelude = PRELUDE.replace("DEPTH", rng.choice(["2", "2", "20", "40", "120"]))
     return (prelude + "".join(statements)).encode()

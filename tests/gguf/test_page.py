@@ -144,8 +144,8 @@ def test_a_load_that_is_cancelled_brings_nothing_back(user: User) -> None:
 def test_the_default_model_dropped_answers_as_its_folder(browser: Browser, site_url: str) -> None:
     """Token for token. The heap never shrinks: what it grows by is what a load needs at once."""
     context = browser.new_context()
-    user = User(context.new_page(), site_url)
-    user.page.goto(site_url)
+    user = User(context.new_page(), f"{site_url}?device=cpu")
+    user.page.goto(user.url)
     user.page.evaluate("inpage.ready.then(() => null)")
     python = PageRunner(user.page).python
     before = python(HEAP)

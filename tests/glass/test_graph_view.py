@@ -1,6 +1,7 @@
 """The graph view: a layer before and after the passes, with the live shapes of a call."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ TOKENS, CONTEXT, WIDTH = 5, 20, 64
 @pytest.fixture(scope="module")
 def views(cpu: CpuRunner, toy_model: Path) -> dict[str, GraphView]:
     async def look(model: Model) -> dict[str, GraphView]:
-        call = {"tokens": TOKENS, "context": CONTEXT}
+        call: dict[str, Any] = {"tokens": TOKENS, "context": CONTEXT}
         return {
             "after": await graph_view(model, "layer 1", **call),
             "before": await graph_view(model, "layer 1", fused=False, **call),

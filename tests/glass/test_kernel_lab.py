@@ -8,7 +8,7 @@ import pytest
 
 from inpage import glass
 from py_runtime.base.errors import GraphError, RequestError
-from py_runtime.glass.kernel_lab import KernelLab, Trial
+from py_runtime.glass.kernel_lab import Trial, kernel_lab
 from py_runtime.glass.own_ops import Substitution, own_op, replace
 from py_runtime.model import Model
 from tests.glass.room import NORM, OWN_NORM, greedy, own_norm, with_model
@@ -24,7 +24,7 @@ def test_a_broken_shader_reports_its_line_and_changes_nothing(
     native: NativeRunner, toy_model: Path
 ) -> None:
     async def look(model: Model) -> list[tuple[Trial, int]]:
-        lab, found = KernelLab.of(model), []
+        lab, found = kernel_lab(model), []
         own = lab.own_source(SHADER)
         for old, new in (
             ("let scale =", "let scale ! ="),
@@ -46,7 +46,7 @@ def test_a_broken_shader_reports_its_line_and_changes_nothing(
 
 def test_a_wrong_kernel_is_refused(native: NativeRunner, toy_model: Path) -> None:
     async def look(model: Model) -> Trial:
-        lab = KernelLab.of(model)
+        lab = kernel_lab(model)
         wrong = lab.own_source(SHADER).replace(PRODUCT, PRODUCT.replace("]", "] * 1.05"))
         trial = await lab.try_source(SHADER, wrong)
         with pytest.raises(RequestError, match="refused"):
@@ -63,7 +63,7 @@ def test_a_wrong_kernel_is_refused(native: NativeRunner, toy_model: Path) -> Non
 
 def test_a_kernel_that_writes_nothing_is_seen(native: NativeRunner, toy_model: Path) -> None:
     async def look(model: Model) -> Trial:
-        lab = KernelLab.of(model)
+        lab = kernel_lab(model)
         lazy = lab.own_source(SHADER).replace("row >= params.rows", "row >= 0u")
         return await lab.try_source(SHADER, lazy, goldens=False)
 
@@ -75,7 +75,7 @@ def test_a_right_kernel_is_kept_until_it_is_taken_back(
     native: NativeRunner, toy_model: Path
 ) -> None:
     async def look(model: Model) -> Trial:
-        lab, before = KernelLab.of(model), await greedy(model)
+        lab, before = kernel_lab(model), await greedy(model)
         other = lab.own_source(SHADER).replace(
             ROOT_OF, ROOT_OF.replace("inverseSqrt", "1.0 / sqrt")
         )
@@ -103,7 +103,7 @@ def test_a_right_kernel_is_kept_until_it_is_taken_back(
 
 def test_every_kernel_can_stand_in_for_itself(native: NativeRunner, toy_model: Path) -> None:
     async def look(model: Model) -> dict[str, Trial]:
-        lab = KernelLab.of(model)
+        lab = kernel_lab(model)
         return {
             each.name: await lab.try_source(
                 each.name, f"{each.source}\n// the same", op=each.ops[-1], goldens=False
@@ -121,7 +121,7 @@ def test_every_kernel_can_stand_in_for_itself(native: NativeRunner, toy_model: P
 
 def test_on_the_cpu_it_can_be_read_only(cpu: CpuRunner, toy_model: Path) -> None:
     async def look(model: Model) -> None:
-        lab = KernelLab.of(model)
+        lab = kernel_lab(model)
         assert not lab.can_edit
         name = lab.shaders()[0].name
         with pytest.raises(GraphError, match="on the CPU kernels are C"):

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime import ops  # noqa: F401  (before kernels, which ops import)
 from py_runtime.decoder.program import write_decoder
+from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
 from py_runtime.graph.builder import Builder
@@ -64,12 +65,13 @@ class Recorder(Builder):
     def launch(
         self,
         op: Caller,
-        kernel: str,
+        kernel: str | KernelSource,
         plugs: Mapping[str, str],
         bind: Mapping[str, Bindable],
         constants: Mapping[str, float],
     ) -> Launch:
-        self.launched.add((kernel, frozenset(plugs.items())))
+        if isinstance(kernel, str):  # else it is of a user's own op
+            self.launched.add((kernel, frozenset(plugs.items())))
         return super().launch(op, kernel, plugs, bind, constants)
 
 

@@ -57,7 +57,7 @@ def test_mirostat_holds_the_surprise() -> None:
     for at in range(300):
         scores = scores_of(at)
         shares = softmax(scores)
-        kept = [t for t in range(VOCABULARY) if -np.log2(shares[t]) <= mu] or [shares.argmax()]
+        kept = [t for t in range(VOCABULARY) if -np.log2(shares[t]) <= mu] or [int(shares.argmax())]
         found = step(scores, tokens)
         assert np.flatnonzero(np.isfinite(found)).tolist() == sorted(map(int, kept))
         drawn = softmax(found)

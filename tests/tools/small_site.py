@@ -47,6 +47,9 @@ class Reply:
     body: bytes
 
 
+LOCK = b'{"packages": {"rare": {"file_name": "rare-1-any.whl", "depends": []}}}'
+
+
 def write_files(root: Path, files: dict[str, bytes]) -> None:
     for name, data in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -88,6 +91,8 @@ def make_python(root: Path) -> tuple[Path, WheelStore, SnapshotStore]:
         {
             "pyodide/pyodide.mjs": SCRIPT,
             "pyodide/pyodide.asm.wasm": WASM,
+            "pyodide/pyodide-lock.json": LOCK,
+            "pyodide/rare-1-any.whl": b"imported by few",
             "wheels/.current.json": b"{}",
             WHEEL_URL.replace("assets", "wheels", 1): b"a wheel",
         },

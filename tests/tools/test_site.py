@@ -57,6 +57,7 @@ def test_the_urls_of_the_small_site(site: Site) -> None:
             *("index.html", "app.js", "style.css", "kernels/add.wgsl"),
             *("site.json", "models.json", WHEEL_URL),
             *(f"{pyodide}/pyodide.mjs", f"{pyodide}/pyodide.asm.wasm"),
+            *(f"{pyodide}/pyodide-lock.json", f"{pyodide}/rare-1-any.whl"),
             f"vendor/{site.vendor_folder}/marked.js",
             *("models/tiny/manifest.json", "models/tiny/graph.json"),
             *("models/tiny/weights.safetensors", "models/torn/manifest.json"),
@@ -325,7 +326,8 @@ def test_this_checkouts_static_build_equals_what_the_server_sends(
 def test_site_json_lists_what_a_release_is_made_of(site: Site) -> None:
     described = site.describe()
     of_models = {"models.json", *(url for url in site.urls() if url.startswith("models/"))}
-    assert set(described["files"]) == set(site.urls()) - of_models - {"site.json"}
+    rare = {f"pyodide/{site.pyodide_folder}/rare-1-any.whl"}
+    assert set(described["files"]) == set(site.urls()) - of_models - rare - {"site.json"}
     for url, sha256 in described["files"].items():
         resource = site.find(url)
         assert resource
@@ -367,3 +369,16 @@ def test_the_server_says_which_models_it_found(site: Site, tmp_path: Path) -> No
     (_, *models) = models_found(site)
     assert models[0].startswith("  mine, cannot be loaded: mine-00002-of-00002.gguf is missing")
     assert models[1] == "  other, 1.2 MB"
+
+
+def test_what_few_import_is_served_but_kept_by_no_browser(site: Site) -> None:
+    wheel = f"pyodide/{site.pyodide_folder}/rare-1-any.whl"
+    assert site.find(wheel)
+    assert wheel in set(site.urls()) - site.describe()["files"].keys()
+
+
+def test_code_of_answers_runs_in_a_frame_that_may_connect_to_nothing(site: Site) -> None:
+    policy = site.headers_of("runner.html")["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none';")
+    assert "connect-src" not in policy
+    assert "'self'" not in policy.replace("frame-ancestors 'self'", "")

@@ -17,6 +17,12 @@ SHOWN = """async () => {
     const {shown} = await import("/ui/chats.js");
     return (await import("/ui/message_tree.js")).pathOf(shown);
 }"""
+RUN_CODE = """async () => {
+    const {shown} = await import("/ui/chats.js");
+    const {pathOf} = await import("/ui/message_tree.js");
+    const {codeOf} = await import("/ui/reproduce.js");
+    return inpage.python(`${codeOf(shown, pathOf(shown).at(-1))}tokens`);
+}"""
 IDS = """async tokens => (await import("/ui/answers.js")).unpacked(tokens)"""
 
 
@@ -96,7 +102,7 @@ def test_a_token_shows_what_else_could_stand_there_and_what_was_cut(answered: Us
     rows = box.locator(".choice-row")
     assert rows.count() in (10, 11), "the ten best, and the token itself"
     expect(box.locator("[data-here]")).to_have_count(1)
-    expect(box.locator("[data-cut]").first).to_contain_text(re.compile("cut: top [kp]"))
+    expect(box.locator("[data-cut]").first).to_contain_text(re.compile("top [kp]"))
     assert box.locator("[data-cut]").count() >= 5, "top k leaves five"
     expect(box.locator(".facts")).to_contain_text(re.compile(r"Rank \d+ of \d+ · surprise .* bits"))
     answered.page.mouse.move(2, 2)
@@ -245,20 +251,16 @@ def test_why_this_answer(answered: User) -> None:
     assert asked == "the quick brown foxand then?"
     expect(prompt.locator("[data-part=special]").first).to_be_visible()
     assert answered.faults_of_access() == []
-    answered.page.keyboard.press("Escape")
+    dialog.get_by_role("button", name="Open in notebook").click()
+    expect(answered.page.get_by_role("textbox", name="Code").last).to_contain_text("seed=7,")
+    answered.page.get_by_role("button", name="Close the panel").click()
 
 
 def test_the_notebooks_code_writes_the_same_tokens(answered: User) -> None:
     """The second answer is one that goes on from a token of the first."""
     for _ in range(2):
-        dialog = open_menu(answered, "Why this answer?")
-        dialog.get_by_role("button", name="Open in notebook").click()
-        code = answered.page.evaluate("document.querySelector('#code').value")
-        assert answered.page.evaluate("code => inpage.python(code + 'tokens')", code) == [
-            *ids_of(answered)[message(answered)["made"]["begun"] :]
-        ]
-        answered.page.keyboard.press("Escape")
-        answered.page.keyboard.press("Escape")
+        begun = message(answered)["made"]["begun"]
+        assert answered.page.evaluate(RUN_CODE) == ids_of(answered)[begun:]
         show_certainty(answered).nth(3).click()
         choices(answered).get_by_role("button", name=re.compile("^Continue with")).last.click()
         answered.answered()
@@ -346,7 +348,7 @@ def test_the_default_model_explains_itself(browser: Browser, site_url: str) -> N
     tokens = show_certainty(user)
     expect(tokens).to_have_count(len(ids_of(user)))
     tokens.nth(1).hover()
-    expect(choices(user).locator("[data-cut]").first).to_contain_text("cut: temperature 0")
+    expect(choices(user).locator("[data-cut]").first).to_contain_text("temperature")
     open_menu(user, "Why this answer?")
     expect(user.page.locator("#whyPrompt [data-part=user]").first).to_be_visible()
     context.close()

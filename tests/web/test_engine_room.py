@@ -49,7 +49,7 @@ def test_the_timeline_shows_every_dispatch(user: User) -> None:
     expect(timeline.locator("rect.dispatch.other")).not_to_have_count(0)
     timeline.get_by_label("Search").fill("")
     timeline.get_by_role("button", name="Open the kernel").click()
-    kernel = user.page.locator("#panel-kernel_lab").get_by_label("Kernel", exact=True)
+    kernel = user.page.locator("#panel-kernel_lab").get_by_role("combobox", name="Kernel")
     expect(kernel).to_have_value(re.compile("linear/"))
     user.page.get_by_role("tab", name="Timeline").click()
     timeline.get_by_role("button", name="Show in the graph").click()
@@ -117,6 +117,7 @@ def test_the_memory_adds_up(user: User) -> None:
 def test_on_the_processor_kernels_are_only_read(user: User) -> None:
     lab = panel(user, "kernel_lab", "Kernel lab")
     expect(lab).to_contain_text("On the processor, kernels are C")
+    expect(lab).not_to_contain_text("undefined")
     editor = lab.get_by_label("WGSL of the kernel")
     expect(editor).to_have_value(re.compile("@compute"))
     expect(editor).not_to_be_editable()
@@ -133,7 +134,7 @@ def test_it_is_read_by_everybody(user: User) -> None:
         opened = panel(user, name, heading)
         expect(opened.locator(":scope > *").first).to_be_attached()
         for scheme in ("light", "dark"):
-            user.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            user.page.emulate_media(color_scheme=scheme)
             assert user.faults_of_access() == [], (name, scheme)
     user.page.set_viewport_size({"width": 390, "height": 800})
     sideways = "() => document.scrollingElement.scrollWidth > innerWidth"

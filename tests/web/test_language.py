@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 PLURAL = re.compile(r"\{\w+:([^|}]*)\|([^}]*)\}")
 VALUE = re.compile(r"\\\{.+?\\\}")  # in a text that is escaped
-DIALOGS = ("settings", "models", "notebook", "shortcuts")
+DIALOGS = ("settings", "models", "shortcuts")
 # What people read or hear, but for what models and users write.
 SHOWN = """() => {
     const texts = [];

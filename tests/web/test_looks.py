@@ -62,7 +62,7 @@ def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
-@pytest.mark.parametrize("dialog", ["settings", "models", "notebook"])
+@pytest.mark.parametrize("dialog", ["settings", "models"])
 def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -134,14 +134,13 @@ CUT = """() => [...document.querySelectorAll("dialog[open] select")].flatMap(sel
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_no_choice_is_cut(fresh: User, language: str) -> None:
     fresh.choose_language(language)
-    for dialog in ("settings", "notebook"):
-        fresh.page.locator(f"[data-opens={dialog}]").first.click()
-        expect(fresh.page.locator(f"dialog#{dialog} select").last).to_be_visible()
-        for width in (1280, 360):
-            fresh.page.set_viewport_size({"width": width, "height": 740})
-            assert fresh.page.evaluate(CUT) == [], f"{dialog}, {width} pixels wide"
-        fresh.page.keyboard.press("Escape")
-        fresh.page.set_viewport_size({"width": 1280, "height": 740})
+    fresh.page.locator("[data-opens=settings]").first.click()
+    expect(fresh.page.locator("dialog#settings select").last).to_be_visible()
+    for width in (1280, 360):
+        fresh.page.set_viewport_size({"width": width, "height": 740})
+        assert fresh.page.evaluate(CUT) == [], f"{width} pixels wide"
+    fresh.page.keyboard.press("Escape")
+    fresh.page.set_viewport_size({"width": 1280, "height": 740})
     fresh.choose_language("")
 
 
@@ -176,7 +175,7 @@ def test_phones_read_of_no_keys_and_no_dropping(browser: Browser, toy_site_url: 
     user.page.add_init_script(IDLE_WORKER)
     user.page.goto(toy_site_url)
     user.has_opened()
-    for dialog in ("", "models", "notebook", "settings"):
+    for dialog in ("", "models", "settings"):
         if dialog:
             user.page.evaluate(f"document.querySelector('[data-opens={dialog}]').click()")
             expect(user.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -299,17 +298,17 @@ def test_starting_and_chatting_takes_the_scripts_that_the_page_begins_with(chatt
 
 
 def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: User) -> None:
-    chatted.page.route("**/ui/notebook.js", lambda route: route.abort())
+    chatted.page.route("**/ui/panels/notebook.js", lambda route: route.abort())
     opener = chatted.page.get_by_role("button", name="Python")
     opener.click()
     expect(chatted.notices).to_contain_text("could not be loaded")
-    expect(chatted.page.locator("#notebook")).to_be_hidden()
-    chatted.page.unroute("**/ui/notebook.js")
+    expect(chatted.page.get_by_role("button", name="Run all")).to_be_hidden()
+    chatted.page.unroute("**/ui/panels/notebook.js")
     chatted.dismiss_notices()
     opener.click()
-    expect(chatted.page.locator("#notebook")).to_be_visible()
-    expect(chatted.page.get_by_label("Code")).to_have_value(re.compile("ProgramWriter"))
-    chatted.page.keyboard.press("Escape")
+    expect(chatted.page.get_by_role("button", name="Run all")).to_be_visible()
+    expect(chatted.page.get_by_role("textbox", name="Code")).to_be_visible()
+    chatted.page.get_by_role("tab", name="Notebook").press("Escape")
     expect(opener).to_be_focused()
 
 

@@ -137,13 +137,13 @@ def test_a_tab_keeps_its_release_until_it_is_reloaded(page: Page, web: Path, url
     page.reload()  # through the worker
     page.evaluate(KEEP)
     kept(page)
-    change(web, "ui/notebook.js", "// changed")
+    change(web, "ui/panels/notebook.js", "// changed")
     other = page.context.new_page()
     open_kept(other, url)
-    assert "// changed" in other.evaluate(TEXT_OF, "ui/notebook.js")
-    assert "// changed" not in page.evaluate(TEXT_OF, "ui/notebook.js")
+    assert "// changed" in other.evaluate(TEXT_OF, "ui/panels/notebook.js")
+    assert "// changed" not in page.evaluate(TEXT_OF, "ui/panels/notebook.js")
     page.reload()
-    assert "// changed" in page.evaluate(TEXT_OF, "ui/notebook.js")
+    assert "// changed" in page.evaluate(TEXT_OF, "ui/panels/notebook.js")
 
 
 def test_a_new_version_is_offered_and_not_forced(page: Page, web: Path) -> None:
@@ -229,11 +229,11 @@ def test_tabs_that_keep_at_once_fetch_a_release_once(
     page: Page, web: Path, asked: list[str]
 ) -> None:
     """The tabs take turns: what one has just put, another would take for an old release's."""
-    change(web, "ui/notebook.js", "// changed")
+    change(web, "ui/panels/notebook.js", "// changed")
     asked.clear()
     first, second = page.evaluate(KEEP_TWICE)
     assert first == second != ""
-    assert asked.count("/ui/notebook.js") == 1
+    assert asked.count("/ui/panels/notebook.js") == 1
 
 
 def test_without_service_workers_the_page_opens_all_the_same(browser: Browser, url: str) -> None:

@@ -99,8 +99,8 @@ def test_a_page_that_was_visited_works_offline(browser: Browser, toy_model: Path
     user.new_chat()
     assert user.text_of(user.ask("Before")) == answer
     page.get_by_role("button", name="Python").click()  # what was never opened before
-    expect(page.locator("#notebook")).to_be_visible()
-    page.keyboard.press("Escape")
+    expect(page.get_by_role("textbox", name="Code")).to_be_visible()
+    page.get_by_role("button", name="Close the panel").click()
     user.import_chats({"messages": [{"role": "assistant", "content": "$x$"}]})
     expect(user.answers.locator("[data-drawn]")).to_have_count(1)
     assert user.complaints == []

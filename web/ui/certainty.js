@@ -14,7 +14,7 @@ import { requestOptions } from "./settings.js";
 import { styleSheet } from "./styles.js";
 import { sparkline } from "./surprise.js";
 import { hideChoices, hideSoon, showChoices, stepInto } from "./token_choices.js";
-import { addedBy, percent, probabilityOf, scoresOf, visible } from "./token_scores.js";
+import { addedBy, percent, probabilityOf, scoresOf, surpriseOf, visible, writtenAs } from "./token_scores.js";
 import { decimal, faultOf, line, t } from "./wording.js";
 
 const LEVELS = [0.9, 0.5, 0.2, 0.05]; // of probability: below the last, a token is tinted most
@@ -145,8 +145,8 @@ function paint(mine, scores) {
   const look = partOf(view, "look");
   look.hidden = false;
   look.textContent = isOwn
-    ? t`The stronger the tint and the line below a token, the less the model expected it. Point at one to see what it expected.`
-    : t`The stronger the tint and the line below a token, the less likely it was. Point at one to see what else could stand there.`;
+    ? t`The stronger the tint and the line below a token, the less the model expected it. Point at one or tap it to see what it expected.`
+    : t`The stronger the tint and the line below a token, the less likely it was. Point at one or tap it to see what else could stand there.`;
   partOf(view, "legend").replaceChildren(...legend());
   partOf(view, "legend").ariaLabel = t`Probability of a token`;
   partOf(view, "facts").textContent = factsOf(message, scores);
@@ -179,6 +179,7 @@ function factsOf({ role, made, content }, { tokens, about, context_tokens: conte
   return line(
     t`${tokens.length} token|${tokens.length} tokens`,
     content && t`perplexity ${decimal(Math.exp(-mean), 1)}`,
+    t`surprise up to ${decimal(tokens.reduce((most, token) => Math.max(most, surpriseOf(token)), 0), 1)} bits`,
     isOthers && t`scored by ${model}, which did not write it`,
     about && t`about: its tokens were not kept, so its text was cut into tokens again`,
     isChanged && t`about: what stands before it has changed since`,
@@ -210,7 +211,7 @@ function fill(box, tokens, isWanted) {
 function spanOf(token, at) {
   const span = document.createElement("span");
   span.className = token.special && !addedBy(token) ? "tok chip" : "tok";
-  span.textContent = addedBy(token) || token.text;
+  span.textContent = writtenAs(token);
   span.dataset.at = String(at);
   span.dataset.level = String(levelOf(token));
   if (token.text.includes("\n")) span.dataset.line = "↵";
@@ -285,12 +286,15 @@ function readingOf(mine, scores, box) {
     look(span, true);
   });
   box.addEventListener("keydown", (event) => {
-    const at = Number(placeOf(event.target)?.dataset.at ?? -1);
-    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const span = placeOf(event.target);
+    const at = Number(span?.dataset.at ?? -1);
+    if (!span || event.ctrlKey || event.metaKey || event.altKey) return;
     const steps = /** @type {Record<string, number>} */ ({ ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tokens.length - 1 });
     if (event.key in steps) goTo(steps[event.key]);
-    else if (["Enter", " ", "ArrowDown"].includes(event.key)) stepInto();
-    else if (event.key === "Escape") hideChoices();
+    else if (["Enter", " ", "ArrowDown"].includes(event.key)) {
+      look(span, true);
+      stepInto();
+    } else if (event.key === "Escape") hideChoices();
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -90,7 +90,7 @@ async function write(database, chat) {
   const record = await transaction.store.get(chat.id);
   if (record && record.stamp !== chat.stamp) takeIn(chat, record);
   chat.stamp = crypto.randomUUID();
-  const emptied = isDeleted(chat) && { title: "", system: "", messages: [] };
+  const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", messages: [] };
   const change = unsaved.get(chat);
   const put = transaction.store.put({ ...chat, ...emptied, version: VERSION });
   transaction.commit(); // at once: the page may be closing
@@ -197,7 +197,7 @@ const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : o
  * @returns {Chat}
  */
 export function readChat(record, name) {
-  const { id, title = "", system = "", set, updated, deleted, messages, version, stamp } = record ?? {};
+  const { id, title = "", system = "", notebook, set, updated, deleted, messages, version, stamp } = record ?? {};
   check(!(version > VERSION), t`${name} is of a newer version of this page: reload it`);
   check(areTexts(title, system), t`title or system prompt of ${name} is not a text`);
   check(Array.isArray(messages), t`${name} has no list of messages`);
@@ -209,7 +209,8 @@ export function readChat(record, name) {
     id,
     title: title.slice(0, MAX_TITLE),
     system,
-    set: { title: whole(set?.title), system: whole(set?.system) },
+    notebook: areTexts(notebook) ? notebook : "",
+    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook) },
     updated: whole(updated),
     deleted: whole(deleted),
     messages: unique.sort(byAge),
@@ -276,7 +277,7 @@ function mergeInto(chat, other) {
     if (gone % 2) Object.assign(own, WITHOUT_TEXT);
     merged.set(own.id, own);
   }
-  for (const field of /** @type {const} */ (["title", "system"])) {
+  for (const field of /** @type {const} */ (["title", "system", "notebook"])) {
     if (other.set[field] <= chat.set[field]) continue;
     chat[field] = other[field];
     chat.set[field] = other.set[field];

@@ -34,7 +34,8 @@ import { t } from "./wording.js";
  * @property {string} id
  * @property {string} title
  * @property {string} system
- * @property {{ title: number, system: number }} set when title and system prompt were last set
+ * @property {{ title: number, system: number, notebook: number }} set when title, system prompt and notebook were last set
+ * @property {string} notebook as an .ipynb, or nothing
  * @property {number} updated when the user last went on with it
  * @property {number} deleted when it was deleted; going on later takes that back
  * @property {ChatMessage[]} messages by age; deleted ones stay, without their text
@@ -58,7 +59,7 @@ export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(ch
 
 /** @returns {Chat} */
 export const newChat = () => ({
-  id: crypto.randomUUID(), title: "", system: "", set: { title: 0, system: 0 }, updated: Date.now(), deleted: 0, messages: [],
+  id: crypto.randomUUID(), title: "", system: "", notebook: "", set: { title: 0, system: 0, notebook: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
 export let shown = newChat(); // the one that is open

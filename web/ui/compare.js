@@ -9,7 +9,7 @@ import { shown } from "./chats.js";
 import { page } from "./elements.js";
 import { versionsOf } from "./message_tree.js";
 import { differences } from "./token_diff.js";
-import { addedBy, isExact } from "./token_scores.js";
+import { addedBy, isExact, writtenAs } from "./token_scores.js";
 import { line, t } from "./wording.js";
 
 const LONG = 12; // tokens that both have: a row of their own
@@ -35,7 +35,8 @@ export function open(message) {
 /** @type {(message: ChatMessage, number: number) => string} */
 function nameOf({ content, made }, number) {
   const words = content.trim().replace(/\s+/g, " ").slice(0, MAX_NAME);
-  return line(`${number + 1}`, made?.model, `${words}…`);
+  const others = versions.some((each) => each.made?.model !== made?.model);
+  return line(`${number + 1}`, others && made?.model, `${words}…`);
 }
 
 compareLeft.onchange = compareRight.onchange = show;
@@ -97,7 +98,7 @@ function part(tokens, same, isFirst) {
   span.append(...tokens.map((token) => {
     const each = document.createElement("span");
     each.className = token.special && !addedBy(token) ? "tok chip" : "tok";
-    each.textContent = addedBy(token) || token.text;
+    each.textContent = writtenAs(token);
     return each;
   }));
   if (!tokens.length) span.append(Object.assign(document.createElement("span"), { className: "nothing", textContent: "∅" }));

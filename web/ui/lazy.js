@@ -6,10 +6,17 @@
 /**
  * The libraries from npm, by their files.
  * @typedef {{
+ *   "codemirror-autocomplete.js": typeof import("@codemirror/autocomplete"),
+ *   "codemirror-commands.js": typeof import("@codemirror/commands"),
+ *   "codemirror-language.js": typeof import("@codemirror/language"),
+ *   "codemirror-python.js": typeof import("@codemirror/lang-python"),
+ *   "codemirror-state.js": typeof import("@codemirror/state"),
+ *   "codemirror-view.js": typeof import("@codemirror/view"),
  *   "dompurify.js": typeof import("dompurify"),
  *   "highlight.js": { default: Highlighter },
  *   "idb.js": typeof import("idb"),
  *   "katex.js": typeof import("katex"),
+ *   "lezer-highlight.js": typeof import("@lezer/highlight"),
  *   "marked.js": typeof import("marked"),
  *   "pdf.js": typeof import("pdfjs-dist"),
  * }} Libraries

@@ -15,6 +15,8 @@ import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
 import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
+const loadRunner = lazy(() => import("./notebook/run_block.js"));
+
 /**
  * Asks for another version of an answer, or the first one to a question; a version without a word is not kept.
  * @param {ChatMessage} message
@@ -76,6 +78,7 @@ const actions = {
   copy: ({ content }) => copyText(content),
   copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
+  runCode: async (message, button) => (await arrived(loadRunner()))?.runBlock(button),
   again: (message) => again(message),
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
   goOn: (message) => answerHere(message),
@@ -106,7 +109,7 @@ on("certaintyshown", async ({ article, message }) => (await arrived(loadCertaint
  */
 export function plainTextOf(text) {
   const copy = /** @type {Element} */ (text.cloneNode(true));
-  for (const part of copy.querySelectorAll(".reasoning, button")) part.remove();
+  for (const part of copy.querySelectorAll(".reasoning, .block-run, button")) part.remove();
   for (const formula of copy.querySelectorAll("[data-drawn]")) formula.textContent = formula.querySelector("annotation")?.textContent ?? "";
   const box = Object.assign(document.createElement("div"), { className: "sr" });
   box.append(copy);

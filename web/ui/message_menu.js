@@ -7,6 +7,7 @@ import { copyOf, page, partOf } from "./elements.js";
 import { lazy } from "./lazy.js";
 import { versionsOf } from "./message_tree.js";
 import { arrived } from "./notices.js";
+import { openPanel } from "./panels.js";
 import { styleSheet } from "./styles.js";
 
 const GAP = 4; // pixels
@@ -23,6 +24,7 @@ export async function open(button, message) {
   partOf(menu, "compare").hidden = versionsOf(shown, message).length < 2;
   partOf(menu, "why").onclick = () => choose(async () => (await arrived(loadWhy()))?.open(message));
   partOf(menu, "compare").onclick = () => choose(async () => (await arrived(loadCompare()))?.open(message));
+  for (const name of ["lens", "attention"]) partOf(menu, name).onclick = () => choose(() => openPanel(name, { message: message.id }));
   menu.onkeydown = move;
   menu.ontoggle = (event) => {
     const isOpen = event.newState === "open";

@@ -3,20 +3,12 @@
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { unpacked } from "./answers.js";
-import { page } from "./elements.js";
-import { lazy } from "./lazy.js";
-import { arrived } from "./notices.js";
+import { openPanel } from "./panels.js";
 import { messagesBefore, requestOf } from "./token_scores.js";
 
-const loadNotebook = lazy(() => import("./notebook.js"));
-
-/** Puts the code into the notebook. @type {(chat: Chat, message: ChatMessage) => Promise<void>} */
-export async function openInNotebook(chat, message) {
-  if (!await arrived(loadNotebook())) return;
-  page.code.value = codeOf(chat, message);
-  page.notebook.showModal();
-  page.code.focus();
-  page.code.setSelectionRange(0, 0);
+/** Puts the code into the notebook. @type {(chat: Chat, message: ChatMessage) => void} */
+export function openInNotebook(chat, message) {
+  openPanel("notebook", { code: codeOf(chat, message) });
 }
 
 /** Writes a value as Python does. @param {unknown} value @returns {string} */

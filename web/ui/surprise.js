@@ -6,7 +6,7 @@ import { surpriseOf, visible } from "./token_scores.js";
 import { decimal, t } from "./wording.js";
 
 const [WIDTH, HEIGHT] = [600, 40]; // of the picture, in its own units
-const MOST_BITS = 12; // at its top: what is rarer still ends there
+const [LEAST_BITS, MOST_BITS] = [6, 16]; // at its top: what is rarer still ends there
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -16,12 +16,13 @@ const SVG = "http://www.w3.org/2000/svg";
 export function sparkline(element, tokens, goTo) {
   const count = tokens.length;
   const bits = tokens.map(surpriseOf);
+  const top = Math.min(MOST_BITS, bits.reduce((most, each) => Math.max(most, each), LEAST_BITS));
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("aria-hidden", "true");
   const columns = Math.min(count, WIDTH);
-  const heights = Array.from({ length: columns }, (_, column) => Math.min(MOST_BITS, bits[mostIn(column)]) / MOST_BITS * (HEIGHT - 2));
+  const heights = Array.from({ length: columns }, (_, column) => Math.min(top, bits[mostIn(column)]) / top * (HEIGHT - 2));
   const step = WIDTH / columns;
   const area = heights.map((height, at) => `L${(at * step).toFixed(1)} ${(HEIGHT - height).toFixed(1)}h${step.toFixed(2)}`).join("");
   const path = document.createElementNS(SVG, "path");
@@ -33,6 +34,7 @@ export function sparkline(element, tokens, goTo) {
   element.replaceChildren(svg);
   element.ariaValueMax = String(count);
   mark(0);
+  delete element.dataset.marked;
 
   /** The most surprising token of a column. @param {number} column */
   function mostIn(column) {
@@ -47,6 +49,7 @@ export function sparkline(element, tokens, goTo) {
     const width = Math.max(WIDTH / count, 2);
     line.setAttribute("x", String(Math.min(at / count * WIDTH, WIDTH - width)));
     line.setAttribute("width", String(width));
+    element.dataset.marked = "";
     element.ariaValueNow = String(at + 1);
     element.ariaValueText = t`${visible(tokens[at])}: ${decimal(bits[at], 1)} bits`;
   }

@@ -29,12 +29,13 @@ document.body.append(box);
 
 /** @param {string} setting */
 const cutBy = (setting) => ({
-  temperature: t`cut: temperature 0`, top_k: t`cut: top k`, top_p: t`cut: top p`, min_p: t`cut: min p`,
+  temperature: t`✂ temperature`, top_k: t`✂ top k`, top_p: t`✂ top p`, min_p: t`✂ min p`,
 })[setting] ?? setting;
 
 /** Shows what could stand at a token. @param {Shown} next */
 export function showChoices(next) {
   clearTimeout(timer);
+  if (narrow.matches && !next.isPinned && !next.anchor.matches(":focus")) return; // a sheet would cover what is pointed at
   const isPinned = next.isPinned || (shown?.isPinned && shown.anchor === next.anchor);
   if (shown?.isPinned && !next.isPinned && shown.anchor !== next.anchor && !next.anchor.matches(":focus")) return; // it is only passed by
   shown?.anchor.classList.remove("looked-at");
@@ -46,7 +47,7 @@ export function showChoices(next) {
   partOf(box, "facts").textContent = factsOf(shown);
   const rows = token.best.some(({ id }) => id === token.id) ? token.best : [...token.best, token];
   partOf(box, "rows").replaceChildren(...rows.map((choice) => rowOf(choice, token, onChoose)));
-  partOf(box, "hint").textContent = onChoose ? t`Choose one: the answer goes on from there, as a new version.` : "";
+  partOf(box, "hint").textContent = onChoose ? t`Choose one: the answer goes on from there, as a new version. ✂ names the setting that cuts a token off.` : "";
   partOf(box, "hint").hidden = isOwn;
   if (!box.matches(":popover-open")) box.showPopover();
   place(anchor);
@@ -55,7 +56,7 @@ export function showChoices(next) {
 /** @param {Shown} shown */
 function factsOf({ token, vocabulary, isOwn }) {
   const parts = [t`Rank ${token.rank} of ${vocabulary}`, t`surprise ${decimal(surpriseOf(token), 1)} bits`];
-  if (!isOwn) parts.push(t`drawn with ${percent(token.drawn)} under its settings`);
+  if (!isOwn) parts.push(t`${percent(token.drawn)} with its settings`);
   return parts.join(" · ");
 }
 
@@ -64,17 +65,16 @@ function rowOf(choice, token, onChoose) {
   const row = copyOf(page.choiceRow);
   const button = /** @type {HTMLButtonElement} */ (row.querySelector("button"));
   const isHere = choice.id === token.id;
-  const share = percent(probabilityOf(choice));
   const cut = choice.cut ? cutBy(choice.cut) : "";
   partOf(row, "token").textContent = visible(choice);
   partOf(row, "fill").style.setProperty("inline-size", `${probabilityOf(choice) * 100}%`);
-  partOf(row, "share").textContent = share;
+  partOf(row, "share").textContent = percent(probabilityOf(choice));
   partOf(row, "cut").textContent = isHere ? t`here` : onChoose ? cut : "";
   button.toggleAttribute("data-cut", !!cut && !!onChoose);
   button.toggleAttribute("data-here", isHere);
   button.disabled = isHere || !onChoose;
   if (onChoose && !isHere) {
-    button.ariaLabel = [t`Continue with ${visible(choice)}, ${share}`, cut].filter(Boolean).join(", ");
+    partOf(row, "lead").textContent = t`Continue with`;
     button.onclick = () => onChoose(choice);
   }
   return row;
@@ -84,9 +84,9 @@ function rowOf(choice, token, onChoose) {
 function place(anchor) {
   box.toggleAttribute("data-sheet", narrow.matches);
   for (const side of ["left", "top"]) box.style.removeProperty(side);
-  if (narrow.matches) return;
   const { left, top, bottom } = anchor.getClientRects()[0] ?? anchor.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = box;
+  if (narrow.matches) return page.scroller.scrollBy(0, Math.max(0, bottom + 2 * GAP - (innerHeight - height)));
   const below = bottom + GAP + height < innerHeight || top < height + GAP;
   box.style.setProperty("left", `${Math.max(GAP, Math.min(left - 12, innerWidth - width - GAP))}px`);
   box.style.setProperty("top", `${Math.max(GAP, below ? Math.min(bottom + GAP, innerHeight - height - GAP) : top - GAP - height)}px`);

@@ -88,8 +88,19 @@ export function percent(share) {
   return `${decimal(share * 100, share >= 0.1 ? 0 : share >= 0.01 ? 1 : 2)} %`;
 }
 
-/** Writes a token so that its spaces can be seen. @param {Choice} choice */
-export const visible = ({ text }) => text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
+const [PICTURES, DELETE] = [0x2400, "␡"]; // of control characters
+
+/** Writes control characters so that they can be seen, except those that part lines and columns. @param {string} text */
+const withPictures = (text) => text.replace(/\p{Cc}/gu, (sign) => {
+  if ("\n\t".includes(sign)) return sign;
+  return sign < " " ? String.fromCharCode(PICTURES + sign.charCodeAt(0)) : DELETE;
+});
+
+/** Writes a token as it stands in its text; its name, where it adds nothing to it. @param {Pick<Choice, "text" | "adds">} choice */
+export const writtenAs = (choice) => withPictures(addedBy(choice) || choice.text);
+
+/** Writes a token so that its spaces can be seen. @param {Pick<Choice, "text">} choice */
+export const visible = ({ text }) => withPictures(text).replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
 
 /** What a token adds to a text. @param {Pick<Choice, "text" | "adds">} choice */
 export const addedBy = ({ text, adds = text }) => adds;

@@ -8,7 +8,7 @@ import { shown } from "./chats.js";
 import { page } from "./elements.js";
 import { openInNotebook } from "./reproduce.js";
 import { styleSheet } from "./styles.js";
-import { isExact, messagesBefore, requestOf } from "./token_scores.js";
+import { isExact, messagesBefore, requestOf, writtenAs } from "./token_scores.js";
 import { decimal, faultOf, line, t } from "./wording.js";
 
 /** @typedef {Choice & { message?: number, role?: string }} PromptToken */
@@ -50,10 +50,10 @@ function factsOf(message, stop) {
   const list = document.createElement("dl");
   const add = (/** @type {string} */ name, /** @type {string | false | undefined} */ value) => {
     if (!value) return;
-    list.append(
-      Object.assign(document.createElement("dt"), { textContent: name }),
-      Object.assign(document.createElement("dd"), { textContent: value, dir: "auto" }),
-    );
+    const [term, fact] = ["dt", "dd"].map((tag) => list.appendChild(document.createElement(tag)));
+    term.textContent = name;
+    fact.textContent = value;
+    fact.dir = "auto";
   };
   add(t`Why it stopped`, stop || "…");
   if (!made) {
@@ -159,7 +159,7 @@ function fill(tokens, cached, isMine) {
     const pile = document.createDocumentFragment();
     for (const end = Math.min(at + AT_ONCE, tokens.length); at < end; at++) {
       const { id, text, special, role } = tokens[at];
-      const span = Object.assign(document.createElement("span"), { className: special ? "tok chip" : "tok", textContent: text, title: String(id) });
+      const span = Object.assign(document.createElement("span"), { className: special ? "tok chip" : "tok", textContent: writtenAs({ text }), title: String(id) });
       span.dataset.part = special ? "special" : role ?? "template";
       if (at < cached) span.dataset.cached = "";
       if (text.includes("\n")) span.dataset.line = "↵";

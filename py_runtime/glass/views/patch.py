@@ -38,6 +38,7 @@ async def patch(
     logits comes back: 0 is as corrupted, 1 as clean.
     """
     cancel = cancel or CancelToken()
+    two = _answer_tokens(model, answers)
     texts = tokens_of(model, clean), tokens_of(model, corrupted)
     if len(texts[0]) != len(texts[1]):
         raise RequestError(
@@ -47,7 +48,6 @@ async def patch(
         )
     if len(texts[0]) > model.max_chunk:
         raise RequestError(f"the texts may have {model.max_chunk} tokens at most", "clean")
-    two = _answer_tokens(model, answers)
     places = checked_places(positions, len(texts[0]), "positions")
     run = _Patching(model, texts, two, list(sites), places, progress, cancel)
     return await run.data()

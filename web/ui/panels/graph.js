@@ -6,7 +6,7 @@ import { openPanel } from "../panels.js";
 import { styleSheet } from "../styles.js";
 import { decimal, inWords, line, t } from "../wording.js";
 import { layers } from "./layered.js";
-import { ask, callFields, callOf, colourOf, draw, fill, inDims, inPercent, inTime, labelled, make, sectionName, shortOp, tableOf } from "./room.js";
+import { ask, callFields, callOf, colourOf, draw, fill, inDims, inPercent, inTime, labelled, make, sectionName, shortOp, tableOf, takeCall } from "./room.js";
 
 /** @typedef {{ name: string, kind: string, value_id: number, label: string, dtype: string, dims: number[], max_dims: number[], number: any }} Port */
 /** @typedef {{ id: number, op: string, place: { module: string, section: string, source: string }, inputs: Port[], outputs: Port[] }} GraphNode */
@@ -32,6 +32,7 @@ let view;
 /** @type {Record<string, any> | undefined} */
 let run; // a timeline of the same call, for costs
 let chosen = -1;
+let model = inpage.loaded; // whose graph it is
 /** @type {SVGSVGElement | null} */
 let drawing = null;
 
@@ -40,6 +41,9 @@ export async function show(element, settings, given) {
   dock = given;
   await loadStyles();
   if (root !== element) build(root = element, settings);
+  if (model !== inpage.loaded) [view, run, model] = [undefined, undefined, inpage.loaded];
+  takeCall(form, settings);
+  if (settings.op !== undefined || settings.passes) passesField(settings.passes === "before" ? "before" : "after").checked = true;
   if (!view || settings.section) await load(settings.section, settings.op === undefined ? -1 : Number(settings.op));
 }
 
@@ -68,7 +72,10 @@ function build(element, settings) {
   element.replaceChildren(form, ...Object.values(parts));
 }
 
-const isFused = () => new FormData(form).get("passes") !== "before" && /** @type {HTMLInputElement} */ (root.querySelector("input[name=passes]")).checked;
+/** @param {string} value "after" or "before" */
+const passesField = (value) => /** @type {HTMLInputElement} */ (root.querySelector(`input[name=passes][value=${value}]`));
+
+const isFused = () => passesField("after").checked;
 
 /** @param {string} [section] @param {number} [op] */
 async function load(section = sections.value || undefined, op = -1) {
@@ -79,7 +86,7 @@ async function load(section = sections.value || undefined, op = -1) {
   const shown = /** @type {GraphView} */ (found);
   view = shown;
   dock.link({ ...call, section: shown.section, passes: shown.is_fused ? "after" : "before" });
-  if (sections.length !== shown.sections.length) sections.replaceChildren(...shown.sections.map((name) => make("option", { value: name }, sectionName(name))));
+  if ([...sections.options].map(({ value }) => value).join() !== shown.sections.join()) sections.replaceChildren(...shown.sections.map((name) => make("option", { value: name }, sectionName(name))));
   sections.value = shown.section;
   const symints = Object.entries(shown.symints).map(([name, value]) => `${name} = ${value}`);
   parts.facts.textContent = line(t`${shown.nodes.length} op here|${shown.nodes.length} ops here`, t`${shown.ops} in all`, ...symints);

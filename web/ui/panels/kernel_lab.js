@@ -27,6 +27,7 @@ let buttons;
 /** @type {Shader[]} */
 let shaders = [];
 let canEdit = false;
+let model = inpage.loaded; // whose kernels they are
 let own = ""; // the engine's WGSL of the kernel that is shown
 /** @type {any} */
 let trial;
@@ -38,6 +39,7 @@ export async function show(element, settings, given) {
   dock = given;
   await loadStyles();
   if (root !== element) build(root = element);
+  if (model !== inpage.loaded) [editor.value, trial, model] = ["", undefined, inpage.loaded];
   await list();
   const wanted = shaders.find(({ name, steps }) => name === settings.kernel || steps.includes(Number(settings.step ?? -1)));
   if (wanted) choice.value = wanted.name;
@@ -58,7 +60,7 @@ function build(element) {
   };
   parts = {
     fault: make("p", { class: "error", role: "alert" }),
-    note: make("p", { class: "room-facts" }),
+    said: make("p", { class: "room-facts" }),
     form: make("div", { class: "room-form" }, labelled(t`Kernel`, choice)),
     facts: make("p", { class: "room-facts" }),
     lines: make("pre", { class: "lab-lines", "aria-hidden": "true" }),
@@ -66,7 +68,7 @@ function build(element) {
     result: make("div", { class: "room-details", "aria-live": "polite" }),
   };
   const frame = make("div", { class: "lab-editor" }, parts.lines, editor);
-  element.replaceChildren(parts.fault, parts.note, parts.form, parts.facts, frame, parts.tools, parts.result);
+  element.replaceChildren(parts.fault, parts.said, parts.form, parts.facts, frame, parts.tools, parts.result);
 }
 
 async function list() {
@@ -76,7 +78,7 @@ async function list() {
   const before = choice.value;
   choice.replaceChildren(...shaders.map(({ name, is_changed: isChanged }) => make("option", { value: name }, isChanged ? t`${name} (changed)` : name)));
   if (before) choice.value = before;
-  parts.note.textContent = canEdit ? "" : t`On the processor, kernels are C that was compiled beforehand: their WGSL can be read here. Load the model onto the graphics card to change it.`;
+  parts.said.textContent = canEdit ? "" : t`On the processor, kernels are C that was compiled beforehand: their WGSL can be read here. Load the model onto the graphics card to change it.`;
   editor.readOnly = !canEdit;
   for (const button of Object.values(buttons)) button.hidden = !canEdit;
   const isAnyKept = shaders.some((each) => each.is_changed);

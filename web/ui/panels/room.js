@@ -129,6 +129,11 @@ export function callOf(form) {
   return { tokens: Number(given.get("tokens")), context: Number(given.get("context")) };
 }
 
+/** Puts those of a link, or of another panel, into the fields. @param {HTMLFormElement} form @param {Record<string, any>} settings */
+export function takeCall(form, settings) {
+  for (const name of ["tokens", "context"]) if (settings[name] !== undefined) /** @type {HTMLInputElement} */ (form.elements.namedItem(name)).value = settings[name];
+}
+
 /** Those of a link, or the usual ones. @param {Record<string, any>} settings */
 export const callFields = ({ tokens = 1, context = 128 }) => [
   labelled(t`Tokens`, numberField("tokens", { min: 1, value: tokens })),

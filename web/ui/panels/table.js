@@ -14,6 +14,16 @@ import { t } from "../wording.js";
 
 /** @type {Record<string, PanelEntry>} */
 export const table = {
+  lens: {
+    title: () => t`Logit lens`,
+    look: () => t`Look for the layer where the answer appears: below it the model is still undecided.`,
+    load: () => import("./lens.js"),
+  },
+  attention: {
+    title: () => t`Attention`,
+    look: () => t`Point at a token to see which earlier ones a head reads. Some heads always look at the token before, some at the first one.`,
+    load: () => import("./attention.js"),
+  },
   steering: {
     title: () => t`Steering`,
     look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
@@ -38,5 +48,10 @@ export const table = {
     title: () => t`Kernel lab`,
     look: () => t`Change a kernel and see whether it still computes the same, and how much faster it is.`,
     load: () => import("./kernel_lab.js"),
+  },
+  notebook: {
+    title: () => t`Notebook`,
+    look: () => t`Python beside the live model: look at model, graph, engine and chat, or try an experiment.`,
+    load: () => import("./notebook.js"),
   },
 };

@@ -14,6 +14,7 @@ import { ask, callFields, callOf, colourOf, draw, inPercent, inTime, labelled, m
  */
 
 const [LANE, BAND, RATE, GAP, AXIS] = [50, 16, 14, 8, 18]; // heights
+const MOST_TOKENS = 64; // that another panel is asked about
 const LEAST_SHARE = 1 / 2000; // of a run, that fills the width
 const KINDS = /** @type {const} */ (["op", "section", "shader"]);
 const loadStyles = styleSheet("panels/room.css");
@@ -34,6 +35,7 @@ let run;
 let other;
 let kind = /** @type {string} */ ("op");
 let sought = "";
+let model = inpage.loaded; // whose runs they are
 let view = [0, 1]; // what is seen of the run, in microseconds
 let chosen = -1; // a dispatch
 /** @type {SVGSVGElement | null} */
@@ -44,6 +46,7 @@ export async function show(element, settings, given) {
   dock = given;
   await loadStyles();
   if (root !== element) build(root = element, settings);
+  if (model !== inpage.loaded) [runs.length, run, other, model] = [0, undefined, undefined, inpage.loaded];
   if (settings.by && KINDS.includes(settings.by)) choose(settings.by);
   if (!run) await measure();
 }
@@ -55,7 +58,7 @@ function build(element, settings) {
     "fieldset", { class: "room-kinds" }, make("legend", { class: "sr" }, t`Group by`),
     ...[t`Op`, t`Layer`, t`Shader`].map((name, at) => make("label", {}, make("input", { type: "radio", name: "by", value: KINDS[at], checked: KINDS[at] === kind, onchange: () => choose(KINDS[at]) }), name)),
   );
-  const search = make("input", { type: "search", placeholder: t`Search ops, shaders, torch lines`, "aria-label": t`Search`, oninput: () => { sought = search.value.toLowerCase(); paint(); } });
+  const search = make("input", { type: "search", "aria-label": t`Search`, placeholder: t`Search ops, shaders, torch lines`, oninput: () => { sought = search.value.toLowerCase(); paint(); } });
   const zoom = make(
     "div", { class: "room-zoom" },
     ...[[t`Zoom in`, "+", 0.5], [t`Zoom out`, "−", 2], [t`Whole run`, "⤢", Infinity]].map(([name, sign, by_]) => (
@@ -348,7 +351,7 @@ function showDetails() {
     make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
     make(
       "div", { class: "room-tools" },
-      make("button", { type: "button", onclick: () => openPanel("graph", { section: of.sections[of.section[chosen]] || undefined, op: of.op_index[chosen] }) }, t`Show in the graph`),
+      make("button", { type: "button", onclick: () => openPanel("graph", { section: of.sections[of.section[chosen]], op: of.op_index[chosen], tokens: Math.min(of.tokens, MOST_TOKENS), context: of.context }) }, t`Show in the graph`),
       of.workgroups[chosen] > 0 && make("button", { type: "button", onclick: () => openPanel("kernel_lab", { step: of.step[chosen] }) }, t`Open the kernel`),
     ),
     make("h4", {}, t`In torch`),
@@ -378,12 +381,13 @@ function showGroups() {
     const before = theirs?.get(name)?.time ?? 0;
     const swatch = make("span", { class: "swatch", style: `background: ${colourOf(every.indexOf(name))}` });
     const bar = make("span", { class: "bar", style: `width: ${100 * time / total}%; background: ${colourOf(every.indexOf(name))}` });
-    const cells = [make("span", { class: "room-name", title: name }, swatch, said(name)), count, inTime(time), make("span", { class: "bar-cell" }, bar, inPercent(time / total)), inWords(bytes)];
-    const change = theirs ? [inTime(before), `${time < before ? "−" : "+"}${inTime(Math.abs(time - before))}`] : [];
-    return { time: Math.max(time, before), cells: [...cells, ...change] };
+    const share = make("span", { class: "bar-cell" }, bar, inPercent(time / total));
+    const cells = [make("span", { class: "room-name", title: name }, swatch, said(name)), count, inTime(time), share];
+    const more = theirs ? [inTime(before), `${time < before ? "−" : "+"}${inTime(Math.abs(time - before))}`] : [inWords(bytes)];
+    return { time: Math.max(time, before), cells: [...cells, ...more] };
   }).sort((a, b) => b.time - a.time);
-  const head = [{ op: t`Op`, section: t`Layer`, shader: t`Shader` }[kind] ?? "", t`Dispatches`, t`Time`, t`Share`, t`Reads`, ...(theirs ? [t`Other run`, t`Difference`] : [])];
-  parts.groups.replaceChildren(make("div", { class: "room-scroll", tabindex: 0, role: "region", "aria-label": t`Where the time goes` }, tableOf(t`Where the time goes`, head, rows.map(({ cells }) => cells), [1, 2, 4, 5, 6])));
+  const head = [{ op: t`Op`, section: t`Layer`, shader: t`Shader` }[kind] ?? "", t`Dispatches`, t`Time`, t`Share`, ...(theirs ? [t`Other run`, t`Difference`] : [t`Reads`])];
+  parts.groups.replaceChildren(make("div", { class: "room-scroll", tabindex: 0, role: "region", "aria-label": t`Where the time goes` }, tableOf(t`Where the time goes`, head, rows.map(({ cells }) => cells), [1, 2, 4, 5])));
 }
 
 export const picture = () => drawing;

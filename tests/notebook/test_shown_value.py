@@ -7,9 +7,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from py_runtime.app import printed as printing_out
-from py_runtime.app.printed import AT_ONCE, SECONDS, Printed
-from py_runtime.app.shown_value import MAX_CHARACTERS, shown_value
+from py_runtime.notebook import printed as printing_out
+from py_runtime.notebook.printed import AT_ONCE, SECONDS, Printed
+from py_runtime.notebook.shown_value import MAX_CHARACTERS, shown_value
 
 IN_ITSELF: list[Any] = [1]
 IN_ITSELF.append(IN_ITSELF)

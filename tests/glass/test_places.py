@@ -1,0 +1,46 @@
+"""Places of ops: every layer in its turn, whatever a family's layers are made of."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from export.sources import HuggingFaceSource, Quantisation
+from py_runtime.decoder.program import write_decoder
+from py_runtime.glass.places import EMBEDDING, HEAD, Places
+from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.passes import DEFAULT_PASSES, run_passes
+from tests.export.checkpoints import save_checkpoint
+
+pytestmark = pytest.mark.torch
+
+# Own rows of tokens and sums folded over a layer's end, convolutions, delta nets, experts.
+FAMILIES = ("gemma 4", "lfm2", "qwen3.5", "granite 4 moe")
+WIDE = KernelTarget(wide=True, lanes=32, storage_buffers=10)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_come_in_their_turn(family: str, tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, family)
+    source = HuggingFaceSource.open(tmp_path, Quantisation("none"))
+    config = source.decoder_config(None)
+    program = write_decoder(config, source.kinds(config), family)
+    graph: Any = SimpleNamespace(
+        written=program,
+        target=WIDE,
+        passes=DEFAULT_PASSES,
+        program=run_passes(program, WIDE, DEFAULT_PASSES),
+    )
+    places = Places(graph)
+    wanted = [EMBEDDING, *(f"layer {number}" for number in range(config.layers)), HEAD]
+    assert places.sections == wanted
+    for found in (places.before, places.after):
+        sections = [place.section for place in found]
+        assert sections == sorted(sections, key=wanted.index)
+        for place in found:
+            if place.layer is not None and place.module:
+                assert place.module == f"layers.{place.layer}" or place.module.startswith(
+                    f"layers.{place.layer}."
+                ), place
+            assert place.source

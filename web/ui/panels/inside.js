@@ -1,0 +1,94 @@
+// What the panels that look into a model share: the text they look at, and how tokens and heat maps are drawn.
+
+/** @import { Dock } from "../dock.js" */
+/** @import { Chat, ChatMessage } from "../chats.js" */
+
+import { unpacked } from "../answers.js";
+import { shown } from "../chats.js";
+import { colourAt } from "../colours.js";
+import { pathOf } from "../message_tree.js";
+import { isExact, messagesBefore, requestOf } from "../token_scores.js";
+import { faultOf, t } from "../wording.js";
+import { draw, labelled, make } from "./room.js";
+
+export const EXAMPLE = "The Eiffel Tower is in the city of";
+
+/** The last answer of the open chat, or the one with this id. @type {(chat: Chat, id?: string) => ChatMessage | undefined} */
+const answerOf = (chat, id) => pathOf(chat).findLast((message) => message.role === "assistant" && message.content && (!id || message.id === id));
+
+/**
+ * A form that says what to look at: an answer with its question, or a text of one's own.
+ * @param {Record<string, any>} settings
+ * @param {(form: HTMLFormElement) => void} onSubmit
+ * @param {(Node | false | null)[]} fields the panel's own
+ */
+export function textForm(settings, onSubmit, ...fields) {
+  const hasAnswer = !!answerOf(shown, settings.message);
+  const source = make(
+    "select", { name: "source", onchange: showText },
+    make("option", { value: "answer", disabled: !hasAnswer, selected: hasAnswer && settings.text === undefined }, settings.message ? t`This answer` : t`The last answer`),
+    make("option", { value: "text", selected: !hasAnswer || settings.text !== undefined }, t`My own text`),
+  );
+  const text = make("textarea", { name: "text", rows: 2, "aria-label": t`Text` });
+  text.value = settings.text ?? EXAMPLE;
+  const form = make(
+    "form", { class: "inside-form", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); onSubmit(form); } },
+    make("div", { class: "room-form" }, labelled(t`Look at`, source), ...fields, make("button", { class: "primary" }, t`Look`)), text,
+  );
+  if (settings.message) form.dataset.message = settings.message;
+  showText();
+  return form;
+
+  function showText() {
+    text.hidden = source.value !== "text";
+  }
+}
+
+/** The tokens that a form asks for: exactly those of the answer, where they are known. @param {HTMLFormElement} form @returns {Promise<number[]>} */
+export async function tokensOf(form) {
+  const given = new FormData(form);
+  const answer = given.get("source") === "answer" ? answerOf(shown, form.dataset.message) : undefined;
+  if (!answer) return (await inpage.glass("tokens", { text: String(given.get("text")) })).tokens;
+  const ids = (/** @type {{ id: number }[]} */ tokens) => tokens.map(({ id }) => id);
+  const prompt = await inpage.glass("message_prompt", { messages: messagesBefore(shown, answer), request: requestOf(answer) });
+  const own = isExact(answer) ? unpacked(answer.tokens ?? "") : ids((await inpage.glass("message_tokens", { text: answer.content })).tokens);
+  return [...ids(prompt.tokens), ...own];
+}
+
+/**
+ * Does a panel's work with a line of progress and a way to stop; faults are told in the element.
+ * @template Value
+ * @param {Dock} dock
+ * @param {HTMLElement} fault
+ * @param {string} words
+ * @param {(watch: { signal: AbortSignal, onProgress: (progress: { done: number, total: number }) => void }) => Promise<Value>} work
+ */
+export async function watched(dock, fault, words, work) {
+  const abort = new AbortController();
+  const stop = () => abort.abort();
+  fault.textContent = "";
+  dock.progress(words, null, stop);
+  try {
+    return await work({ signal: abort.signal, onProgress: ({ done, total }) => dock.progress(words, done / total, stop) });
+  } catch (error) {
+    if (!abort.signal.aborted) fault.textContent = faultOf(error);
+    return undefined;
+  } finally {
+    dock.progress();
+  }
+}
+
+/** Writes a token so that its spaces can be seen, in so many letters at most. @type {(text: string, most?: number) => string} */
+export function visibleText(text, most = 12) {
+  const whole = text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
+  return whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
+}
+
+/** A legend from 0 to 1 for `colourAt`. @type {(low: string, high: string) => HTMLElement} */
+export function legend(low, high) {
+  const steps = Array.from({ length: 24 }, (_, at) => draw("rect", { x: at * 5, y: 0, width: 5.2, height: 10, fill: colourAt(at / 23) }));
+  return make("p", { class: "inside-legend" }, low, draw("svg", { viewBox: "0 0 120 10", width: 120, height: 10, "aria-hidden": "true" }, ...steps), high);
+}
+
+/** Numbers of a row in an array of two dims. @type {(array: import("../../inpage.js").GlassArray, row: number) => Float32Array | Int32Array | Uint8Array} */
+export const rowOf = ({ shape, data }, row) => data.subarray(row * shape[1], (row + 1) * shape[1]);
