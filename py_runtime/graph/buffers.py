@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from py_runtime.gpu import UNIFORM_USAGE, Binding, BufferSpec, BufferUsage
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.builder import Builder
-from py_runtime.graph.carried_states import COPIES, copied_bytes
+from py_runtime.graph.carried_states import COPIES, carried_states, copied_bytes
 from py_runtime.graph.load_checks import check_ops
 from py_runtime.graph.memory import MemoryReport
 from py_runtime.live.launch import BufferCopy
@@ -98,9 +98,12 @@ def plan_buffers(builder: Builder, lendable: Mapping[Content, Binding] | None = 
         spec = BufferSpec(tensor.label, tensor.max_bytes)
         plan(key, spec, kind, own, value.state or value_id in whole_only)
     copied = copied_bytes(program)
+    carried = [
+        getattr(program.values[value_id], "name", "") for value_id in carried_states(program)
+    ]
     for number in range(COPIES if copied else 0):
         spec = BufferSpec(f"{program.name} {COPY} {number}", copied)
-        plan((COPY, number), spec, "state", (COPY, number, copied, *sorted(state_names)), True)
+        plan((COPY, number), spec, "state", (COPY, number, *carried), True)
     for slot, nbytes in enumerate(memory.slot_bytes):
         specs["slot", slot] = BufferSpec(f"{program.name} shared {slot}", nbytes)
         purpose["intermediates"] += nbytes

@@ -120,4 +120,4 @@ def test_a_link_leads_to_a_part(user: User) -> None:
     user.has_loaded()
     panel = panel_of(user)
     expect(panel.get_by_label("Number")).to_have_value("2")
-    expect(panel.get_by_role("spinbutton", name="Layer").nth(1)).to_have_value("1")
+    expect(panel.get_by_role("spinbutton", name="Layer").last).to_have_value("1")
