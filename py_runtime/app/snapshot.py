@@ -49,7 +49,8 @@ def fill() -> None:
 def settle(wheels: str, site: str) -> None:
     """Make a restored Python like one that has just started; `wheels` is JSON, package → URL."""
     random.seed()
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    # The stream itself: cells of the notebook have put a stand-in before it.
+    sys.__stdout__.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.meta_path.append(LateFiles(json.loads(wheels), site))
     if np.dot(np.arange(4.0), np.ones(4)) != 6:
         raise RuntimeError("numpy does not compute in the restored Python")
