@@ -8,6 +8,7 @@ import asyncio
 import base64
 import importlib
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -47,6 +48,7 @@ import tests.packing, {module}
 _arguments = tests.packing.unpack(b64decode({arguments!r}))
 tests.packing.pack(await {module}.{function}({device}, **_arguments))
 """
+IMPORTED = re.compile(r"^from (tests\.[\w.]+) import", re.MULTILINE)
 RUN_SCRIPT = """code => inpage.python(code).then(
     value => ({value}), error => ({error: error.traceback ?? error.message})
 )"""
@@ -130,10 +132,18 @@ class ShippingRunner(ABC):
     def _ship(self, module: str) -> None:
         if module in self._shipped:
             return
-        names = ("tests.packing", module)
-        sources = {name: inspect.getsource(importlib.import_module(name)) for name in names}
+        sources = {"tests.packing": inspect.getsource(packing), **_sources(module)}
         self.python(SHIP.format(modules=sources))
         self._shipped.add(module)
+
+
+def _sources(module: str) -> dict[str, str]:
+    """Return a module's source and those of the modules of tests that it imports."""
+    source = inspect.getsource(importlib.import_module(module))
+    found = {module: source}
+    for name in IMPORTED.findall(source):
+        found |= _sources(name)
+    return found
 
 
 class PageRunner(ShippingRunner):

@@ -151,9 +151,15 @@ export interface Calls {
   /** `is_told`: what the code prints comes as events; `as_text`: its value comes as text for people. */
   python: { code: string, is_told?: boolean, as_text?: boolean };
   /** Of py_runtime/app/notebook_calls.py; a cell tells CellEvents. */
-  cell: { code: string, number: number, chat: { title: string, messages: Message[] } };
+  cell: { code: string, number: number, chat: OpenChat };
   complete_code: { text: string };
   answer_cell: { number: number, value: unknown };
+}
+
+/** The chat beside a notebook. */
+export interface OpenChat {
+  title: string;
+  messages: Message[];
 }
 
 /** What a cell tells while it runs; `asks` wants a call of `answer_cell`. */

@@ -23,14 +23,19 @@ def functions(file: str) -> dict[str, ast.arguments]:
     return {at.name: at.args for at in ast.walk(tree) if isinstance(at, ast.AsyncFunctionDef)}
 
 
+def listed(file: str) -> list[str]:
+    """Return the names in a file's table `CALLS`."""
+    text = (APP / file).read_text()
+    return re.findall(r'"(\w+)"', text.partition("\nCALLS = (")[2].partition("\n\n")[0])
+
+
 def test_the_engine_has_every_call_that_is_declared() -> None:
-    text = (APP / "engine.py").read_text()
-    listed = text.partition("\nCALLS = (\n")[2].partition("\n)\n")[0]
-    assert declared().keys() == {*re.findall(r'"(\w+)"', listed), "python"}
+    assert declared().keys() == {*listed("engine.py"), *listed("notebook_calls.py"), "python"}
 
 
 def test_the_engine_takes_the_fields_that_are_declared_and_by_name_alone() -> None:
-    taken = {**functions("engine.py"), "python": functions("in_page.py")["_python"]}
+    taken = {**functions("engine.py"), **functions("notebook_calls.py")}
+    taken["python"] = functions("in_page.py")["_python"]
     for name, fields in declared().items():
         by_place = {argument.arg for argument in taken[name].args}
         assert by_place <= {"self"}, name

