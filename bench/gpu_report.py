@@ -15,6 +15,7 @@ from bench.report import (
     align,
     counts_of,
     describe_agreement,
+    glass_of,
     heading_of,
     megabytes,
     round_figure,
@@ -116,6 +117,8 @@ def remarks_of(results: Json) -> list[str]:
         )
     for engine in results["engines"]:
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
+        if engine.get("glass"):
+            remarks.append(f"{engine['title']}: {glass_of(engine)}.")
     return remarks
 
 

@@ -170,6 +170,8 @@ def remarks_of(results: Json) -> list[str]:
             remarks.append(f"{engine['title']}, a token at context 128: {ops_of(engine)}.")
         if engine.get("submission"):
             remarks.append(f"{engine['title']}: {submission_of(engine)}.")
+        if engine.get("glass"):
+            remarks.append(f"{engine['title']}: {glass_of(engine)}.")
     return remarks
 
 
@@ -189,6 +191,18 @@ def submission_of(engine: Json) -> str:
     return (
         f"{cost['dispatches']} dispatches are submitted in {round_figure(cost['replayed_ms'])} ms "
         f"by one call, in {round_figure(cost['one_by_one_ms'])} ms one by one from Python"
+    )
+
+
+def glass_of(engine: Json) -> str:
+    """Say in words what one steering vector costs, and how long the views take."""
+    plain, steered = (statistics.median(engine["glass"][key]) for key in ("plain", "steered"))
+    views = ", ".join(
+        f"{view} {round_figure(seconds)} s" for view, seconds in engine["glass"]["views_s"].items()
+    )
+    return (
+        f"decode with one steering vector {round_figure(steered)} tok/s, without one "
+        f"{round_figure(plain)} ({steered / plain:.2f}x); views of a short text: {views}"
     )
 
 

@@ -61,6 +61,7 @@ class Contestant:
         self.memory: Json = {}
         self.gpu_ops: list[Json] | None = None  # of one token at context 128; if it can tell
         self.submission: Json | None = None  # what 300 dispatches cost; if it can tell
+        self.glass: Json | None = None  # what steering and looking into the model cost
 
     @contextmanager
     def attempt(self, what: str) -> Iterator[None]:
@@ -114,6 +115,7 @@ class Contestant:
             "memory": self.memory,
             "gpu_ops": self.gpu_ops,
             "submission": self.submission,
+            "glass": self.glass,
             "faults": self.faults,
             "notes": list(self.engine.notes),
         }
@@ -134,6 +136,7 @@ def run_bench(
             measure_rounds(contestants, prompts, say)
             measure_memory(contestants)
             measure_ops(contestants)
+            measure_glass(contestants, prompts)
         finally:
             for contestant in contestants:
                 contestant.close()
@@ -277,3 +280,15 @@ def measure_ops(contestants: Sequence[Contestant]) -> None:
         if contestant.page:
             with contestant.attempt("the cost of submitting"):
                 contestant.submission = contestant.page.call("submission", limit_s=MEMORY_LIMIT_S)
+
+
+def measure_glass(contestants: Sequence[Contestant], prompts: Json) -> None:
+    """Measure what steering costs, and how long views take; other engines have neither."""
+    prompt = prompts["contexts"]["128"][0]
+    for contestant in contestants:
+        if contestant.page:
+            run, limit_s = contestant.engine.runs[0], contestant.engine.limit_s
+            with contestant.attempt("steering and views"):
+                contestant.glass = contestant.page.call(
+                    "glass", prompt, 1 + run.tokens, limit_s=limit_s
+                )

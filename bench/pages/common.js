@@ -14,6 +14,7 @@
  * @property {() => number | Promise<number>} [gpuBytes] what it holds
  * @property {() => unknown} [gpuOps] where its time goes
  * @property {() => unknown} [submission] what submitting costs
+ * @property {(prompt: Prompt, count: number) => unknown} [glass] what looking into the model costs, and steering it
  * @property {() => object} [facts] what it is
  */
 
@@ -24,7 +25,7 @@ const now = () => performance.now(); // milliseconds since the page was opened
 
 /** @param {Engine} engine */
 export function offer({
-  ready, load, run, gpuBytes = () => 0, gpuOps = () => null, submission = () => null, facts = () => ({}),
+  ready, load, run, gpuBytes = () => 0, gpuOps = () => null, submission = () => null, glass = () => null, facts = () => ({}),
 }) {
   let reached = 0;
   world.bench = {
@@ -57,6 +58,7 @@ export function offer({
     reached: () => reached,
     gpuOps,
     submission,
+    glass,
     /** The heap is the page's own, without its workers'. */
     memory: async () => ({ js_heap_bytes: usedHeap(), gpu_bytes: await gpuBytes() }),
   };

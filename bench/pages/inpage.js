@@ -82,6 +82,48 @@ found
 `;
 const KIND = "device.kind";
 
+// Five turns each, so that a machine that slows down is slow for both.
+const TURNS = 5;
+const VECTOR = { name: "bench", positive: ["Good day to you, sir."], negative: ["Hey, what's up?"], strength: 0.5 };
+
+/**
+ * Tokens per second of decoding with one steering vector and without, in turns; and the seconds that views of the prompt take.
+ * @param {import("./common.js").Prompt} prompt
+ * @param {number} count
+ */
+async function glass(prompt, count) {
+  const { inpage } = globalThis;
+  const { layers } = await inpage.glass("steering", {});
+  const decode = async () => {
+    /** @type {[number, number][]} */
+    const marks = [];
+    let tokens = 0;
+    await run(prompt, count, (more) => marks.push([performance.now(), tokens += more.length]));
+    const [[firstAt, first], [lastAt, last]] = [marks[0], marks[marks.length - 1]];
+    return (last - first) / (lastAt - firstAt) * 1000;
+  };
+  /** @type {{ plain: number[], steered: number[], views_s: Record<string, number> }} */
+  const found = { plain: [], steered: [], views_s: {} };
+  for (let turn = 0; turn <= TURNS; turn++) {
+    const plain = await decode();
+    await inpage.glass("steering_vector", { ...VECTOR, layer: layers >> 1 });
+    await run(prompt, 4, () => {}); // the steered graph is built
+    const steered = await decode();
+    await inpage.glass("steering", { remove: [VECTOR.name] });
+    if (turn === 0) continue; // all is warm from now on
+    found.plain.push(plain);
+    found.steered.push(steered);
+  }
+  const tokens = prompt.ids.slice(0, 24);
+  const views = { lens: { tokens }, attention: { tokens }, norms: { tokens }, score: { tokens }, timeline: { tokens: 1, context: 128 } };
+  for (const [view, fields] of Object.entries(views)) {
+    const started = performance.now();
+    await inpage.glass(view, fields);
+    found.views_s[view] = (performance.now() - started) / 1000;
+  }
+  return found;
+}
+
 offer({
   ready: api().then((inpage) => inpage.ready),
   load: ({ model, kernels, device, threads }) => globalThis.inpage.load(model, { kernels, device: /** @type {import("../../web/inpage.d.ts").DeviceKind} */ (device), threads }),
@@ -89,6 +131,7 @@ offer({
   gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
   gpuOps: () => globalThis.inpage.python(OPS),
   submission: async () => (await globalThis.inpage.python(KIND) === "gpu" ? globalThis.inpage.python(SUBMISSION) : null),
+  glass,
   async facts() {
     const { versions, phases } = await globalThis.inpage.ready;
     return { version: versions.inpage, phases };

@@ -72,6 +72,8 @@ class StrawPage:
             ]
         if method == "submission":
             return {"dispatches": 300, "replayed_ms": 0.4, "one_by_one_ms": 8.0}
+        if method == "glass":
+            return {"plain": [10.0, 12.0, 11.0], "steered": [9.9], "views_s": {"lens": 0.25}}
         count = arguments[1]
         ids = list(range(1, count + 1))
         return {"ids": ids, "marks": [[100.0 * token, token] for token in ids]}
@@ -227,6 +229,10 @@ def test_the_table_has_a_column_an_engine() -> None:
         "(75%), norm 2.00 (25%)." in text
     )
     assert "Inpage: 300 dispatches are submitted in 0.40 ms by one call, in 8.00 ms one by" in text
+    assert (
+        "Inpage: decode with one steering vector 9.90 tok/s, without one 11.0 (0.90x); views of a "
+        "short text: lens 0.25 s." in text
+    )
     assert results["engines"][0]["gpu_ops"][0]["ms"] == 6.0
     assert results["engines"][1]["gpu_ops"] is None
 
