@@ -22,6 +22,7 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
   Object.assign(globalThis, { location: { href: "" } }); // a page's own takes its place
   /** @type {import("../web/calls.d.ts").Library[]} */
   const compiled = libraries.map(([path, file]) => [path, WebAssembly.compile(readFileSync(file))]);
+  pretendToSuspend();
   const env = { PYTHONHASHSEED: "0" }; // equal inputs give nearly equal snapshots
   const pyodide = await loadPython(folder, null, compiled, { _makeSnapshot: true, env });
 
@@ -43,6 +44,14 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
     throw new Error(`no page could restore the object ${object}`);
   };
   writeFileSync(out, pyodide.makeMemorySnapshot({ serializer }));
+}
+
+/**
+ * Python's memory says whether the browser can suspend WebAssembly, for `time.sleep` and `input`. A page's Python asks its own browser
+ * before it does; one that this Node had found unable would never ask.
+ */
+function pretendToSuspend() {
+  Object.assign(WebAssembly, { Suspending: function given(/** @type {any} */ own) { return own; }, promising: (/** @type {any} */ own) => own });
 }
 
 /**

@@ -83,7 +83,7 @@ export function addMessage(chat, role, content, place = { parent: pathOf(chat).a
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;
 
-/** Names a chat: by its own title, or by the first words. @param {Chat} chat */
-export const titleOf = ({ title, messages }) => title
+/** Names a chat: by its own title, by the first words, or by the notebook that it has before any. @param {Chat} chat */
+export const titleOf = ({ title, messages, notebook }) => title
   || messages.find((message) => !isGone(message) && message.content)?.content.trimStart().slice(0, MAX_READ).trimEnd().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
-  || t`New chat`;
+  || (notebook ? t`Notebook` : t`New chat`);

@@ -28,6 +28,7 @@ async function fetched(path) {
 class Runner {
   /** @type {(told: any) => void} */
   onTold = () => {};
+  #ended = new AbortController();
 
   constructor() {
     this.frame = Object.assign(document.createElement("iframe"), { hidden: true, title: t`Code of an answer` });
@@ -43,14 +44,14 @@ class Runner {
 
   /** @param {MessagePort} port */
   async #connect(port) {
-    const script = await loadScript();
     const { promise, resolve, reject } = Promise.withResolvers();
     const late = setTimeout(() => reject(new Error(t`This site cannot run code of answers: its host does not send the headers for that.`)), patience.frame);
-    const heard = (/** @type {MessageEvent} */ { source, data }) => {
-      if (source === this.frame.contentWindow && data === "runner") resolve(undefined);
-    };
-    addEventListener("message", heard);
-    await promise.finally(() => { removeEventListener("message", heard); clearTimeout(late); });
+    addEventListener("message", ({ source, data }) => {
+      if (source !== this.frame.contentWindow) return;
+      if (data === "runner") resolve(undefined);
+      else this.onTold(data);
+    }, { signal: this.#ended.signal });
+    const [script] = await Promise.all([loadScript(), promise.finally(() => clearTimeout(late))]);
     this.frame.contentWindow?.postMessage({ script }, "*", [port]);
   }
 
@@ -64,6 +65,7 @@ class Runner {
   }
 
   end() {
+    this.#ended.abort();
     this.frame.remove();
     this.port.close();
   }
