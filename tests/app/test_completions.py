@@ -46,7 +46,9 @@ def test_a_whole_completion(api: ApiPage) -> None:
         "bytes_read_per_token",
         "python_ms_per_token",
         "submitting_ms_per_token",
+        "sampling",
     }
+    assert usage["extra"].pop("sampling")["temperature"] == 0
     clocks = {"time_to_first_token_s", "python_ms_per_token", "submitting_ms_per_token"}
     assert all(usage["extra"][name] >= 0 for name in clocks), "a browser's clock may stand still"
     assert all(value > 0 for name, value in usage["extra"].items() if name not in clocks)

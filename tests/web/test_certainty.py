@@ -349,6 +349,8 @@ def test_the_default_model_explains_itself(browser: Browser, site_url: str) -> N
     expect(tokens).to_have_count(len(ids_of(user)))
     tokens.nth(1).hover()
     expect(choices(user).locator("[data-cut]").first).to_contain_text("temperature")
+    user.page.mouse.move(2, 2)
+    expect(choices(user)).to_be_hidden()
     open_menu(user, "Why this answer?")
     expect(user.page.locator("#whyPrompt [data-part=user]").first).to_be_visible()
     context.close()

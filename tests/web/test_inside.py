@@ -47,7 +47,7 @@ def test_an_answer_leads_to_its_logit_lens_in_two_clicks(answered: User) -> None
 
 def test_a_click_on_a_cell_follows_its_position(answered: User) -> None:
     lens = open_from_answer(answered, "Logit lens")
-    heads = lens.locator("text.head")
+    heads = lens.locator(".inside-map .head")
     expect(heads.last).to_have_class(re.compile("chosen"))
     lens.locator('[data-at="0"]').click()
     expect(heads.first).to_have_class(re.compile("chosen"))
@@ -55,7 +55,7 @@ def test_a_click_on_a_cell_follows_its_position(answered: User) -> None:
 
 def test_heads_say_where_they_look(answered: User) -> None:
     attention = open_from_answer(answered, "Attention")
-    heads = attention.get_by_role("option")
+    heads = attention.get_by_role("listbox", name="Heads").get_by_role("option")
     expect(heads.first).to_be_visible()
     expect(heads.first).to_have_attribute("aria-selected", "true")
     heads.last.click()
@@ -72,9 +72,9 @@ def test_heads_say_where_they_look(answered: User) -> None:
 def test_own_text_needs_no_answer_and_links_carry_none_of_it(answered: User) -> None:
     lens = panel(answered, "lens", "Logit lens")
     lens.get_by_label("Look at").select_option("text")
-    lens.get_by_label("Text").fill("a secret of mine")
+    lens.get_by_role("textbox", name="Text").fill("a secret of mine")
     lens.get_by_label("Last positions").fill("3")
     lens.get_by_role("button", name="Look").click()
-    expect(lens.locator("text.head")).to_have_count(3)
+    expect(lens.locator(".inside-map .head")).to_have_count(3)
     assert "secret" not in answered.page.url
     assert "count=3" in answered.page.url

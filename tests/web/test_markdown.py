@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "code": {"tabindex"},
     "span": {"data-task", "data-math", "data-drawn", "tabindex", "class", "style", "aria-hidden"},
     "div": {"class", "tabindex", "role", "aria-label", "dir"},  # around a table
-    "button": {"type", "data-act"},  # the page's own, to copy code
+    "button": {"type", "data-act", "title"},  # the page's own, to copy and run code
 }
 RENDER = """async ({text, step}) => {
     const {markdownIn} = await import("/ui/markdown.js");
