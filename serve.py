@@ -30,6 +30,8 @@ from inpage.http_server import (
     listen,
     notes_of,
 )
+from py_runtime.base.defaults import device_of_environment
+from py_runtime.base.errors import RequestError
 from py_runtime.base.sizes import in_words
 from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
@@ -132,7 +134,7 @@ class WithSecurityHeaders:
 
 def serve(options: argparse.Namespace) -> None:
     """Serve the page until interrupted; port 0 takes a free one."""
-    site = Site.of_checkout(options.models, tuple(options.hub))
+    site = Site.of_checkout(options.models, tuple(options.hub), device_of_pages())
     listener = listen(options.host, options.port)
     port = listener.getsockname()[1]
     address = f"{address_of(options.host, port)}/"
@@ -143,6 +145,14 @@ def serve(options: argparse.Namespace) -> None:
         AnnouncingServer(config_of(app), address, told, options.open).run(sockets=[listener])
     except KeyboardInterrupt:
         print()  # the terminal's ^C ends its own line
+
+
+def device_of_pages() -> str | None:
+    """Return the device that the environment names for the pages of this server."""
+    try:
+        return device_of_environment()
+    except RequestError as error:
+        raise UserError(str(error)) from None
 
 
 def models_found(site: Site) -> list[str]:

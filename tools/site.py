@@ -14,8 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from py_runtime.base.defaults import DEFAULTS, device_of_environment
-from py_runtime.base.errors import RequestError
+from py_runtime.base.defaults import DEFAULTS
 from tools import models
 from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
@@ -118,8 +117,12 @@ class Site:
         snapshots: SnapshotStore,
         model_root: Path | None,
         hub: tuple[str, ...] = (),
+        device: str | None = None,
     ) -> None:
-        """`hub`: the address of the Hub, and where it redirects to; none is a page without it."""
+        """`hub`: the address of the Hub, and where it redirects to; none is a page without it.
+
+        `device`: the kind that pages take; none lets each choose for itself.
+        """
         self.web = web.resolve()
         self.pyodide = pyodide.resolve()
         self.vendor = vendor.resolve()
@@ -127,6 +130,7 @@ class Site:
         self.snapshots = snapshots
         self.models = models.Models(model_root)
         self.hub = hub
+        self.device = device
         self.headers = security_headers(hub)
         self.rare_wheels = rare_files(json.loads((self.pyodide / LOCK).read_bytes()))
         self.pyodide_folder = f"{VERSION}-{digest_of_folder(self.pyodide)[:8]}"
@@ -134,16 +138,15 @@ class Site:
 
     @classmethod
     def of_checkout(
-        cls, model_root: Path | None = None, hub: tuple[str, ...] = HUB_ORIGINS
+        cls,
+        model_root: Path | None = None,
+        hub: tuple[str, ...] = HUB_ORIGINS,
+        device: str | None = None,
     ) -> "Site":
         """Return this checkout's site.
 
         `model_root` defaults to the folder models/ if there is one.
         """
-        try:
-            device_of_environment()
-        except RequestError as error:
-            raise SiteError(str(error)) from None
         if model_root is None and (ROOT / "models").is_dir():
             model_root = ROOT / "models"
         if model_root is not None and not model_root.is_dir():
@@ -152,7 +155,8 @@ class Site:
             absent = [name for name in names if not (folder / name).is_file()]
             if absent:
                 raise SiteError(f"{folder} lacks {', '.join(absent)}. Run: make setup")
-        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), SnapshotStore(), model_root, hub)
+        wheels, snapshots = WheelStore(), SnapshotStore()
+        return cls(ROOT / "web", DIST, VENDOR, wheels, snapshots, model_root, hub, device)
 
     def find(self, url: str) -> Resource | None:
         """Return the answer to a URL path, without its leading slash.
@@ -238,8 +242,8 @@ class Site:
         }
         if self.hub:
             described["hub"] = self.hub[0]
-        if device := device_of_environment():
-            described["device"] = device
+        if self.device:
+            described["device"] = self.device
         snapshot = self.snapshots.find(wheel)
         if snapshot is not None:
             described["snapshot"] = {

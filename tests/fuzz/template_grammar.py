@@ -68,6 +68,20 @@ TRUTH_FORMS += ["N is divisibleby(N)", "L is eq(L)", "T.startswith(T)", "T is up
 FORMS = {"N": NUMBER_FORMS, "T": TEXT_FORMS, "L": LIST_FORMS, "B": TRUTH_FORMS}
 OPERATIONS = [form for forms in FORMS.values() for form in forms]
 
+# What fits into the memory of a rendering; a few copies of it, or a list of its items, do not.
+GREAT_VALUES = {
+    "T": ["'x' * 2**25", "'a ' * 2**24", "'\\n' * 2**22", "'€' * 2**24", "'f' * 120000000"],
+    "L": ["[0] * 2**19", "['a', 'b'] * 2**18", "[[1]] * 2**17", "range(99999)"],
+}
+KEPT = 300  # results
+COPIES = [
+    *("T[N:]", "T[::-1]", "T[:N]", "(T | list)", "T.split(T)", "T.split()", "T.splitlines()"),
+    *("(T + T)", "(T ~ N)", "(T | reverse)", "T.strip(T)", "'{0}{0}'.format(T)", "(T | tojson)"),
+    *("L[N:]", "L[::-1]", "(L | list)", "(L + L)", "(L * N)", "(L | batch(N) | list)"),
+    *("(L | reverse | list)",),
+]
+OF_TEXTS = [form for form in OPERATIONS if "T" in form]  # of long lists, many take seconds
+
 STATEMENTS = [
     "{{ T | length }}",
     "{{ T }}",
@@ -109,14 +123,30 @@ def expression(rng: Random, kind: str, depth: int) -> str:
     return plain[kind]()
 
 
+def work_on_great_value(rng: Random) -> str:
+    """Return a template with one operation on a great value, whose results may be kept."""
+    form = rng.choice(rng.choice([COPIES, OF_TEXTS]))
+    kind = "T" if "T" in form else "L"
+    place = rng.choice([at for at, part in enumerate(form) if part == kind])
+    before, after = (filled(rng, part, 0) for part in (form[:place], form[place + 1 :]))
+    great = f"{{% set great = {rng.choice(GREAT_VALUES[kind])} %}}"
+    result = f"{before}great{after}"
+    if rng.random() < 0.5:
+        return f"{great}{{{{ {result} is none }}}}"
+    kept = f"{{% set ns.list = ns.list + [{result}] %}}"
+    return f"{great}{{% for i in range({KEPT}) %}}{kept}{{% endfor %}}"
+
+
 def greedy_template(rng: Random, base: bytes) -> bytes:
     """Return a template that asks for much in a few statements, or in a single operation.
 
     Of statements that are deep, most are refused for one of their first parts.
     """
-    if rng.random() < 0.9:
-        statements = [f"{{{{ {filled(rng, rng.choice(OPERATIONS), 0)} is none }}}}"]
+    way = rng.random()
+    if way < 0.6:
+        body = work_on_great_value(rng)
+    elif way < 0.95:
+        body = f"{{{{ {filled(rng, rng.choice(OPERATIONS), 0)} is none }}}}"
     else:
-        statements = [filled(rng, rng.choice(STATEMENTS), 3) for _ in range(rng.randint(1, 3))]
-    prelude = PRELUDE.replace("DEPTH", rng.choice(["2", "2", "20", "40", "120"]))
-    return (prelude + "".join(statements)).encode()
+        body = "".join(filled(rng, rng.choice(STATEMENTS), 3) for _ in range(rng.randint(1, 3)))
+    return (PRELUDE.replace("DEPTH", rng.choice(["2", "2", "20", "40", "120"])) + body).encode()

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from py_runtime import __version__
 from py_runtime.base.defaults import DEFAULTS, DEVICE_VARIABLE
-from serve import models_found, parse
+from serve import device_of_pages, main, models_found, parse
 from tests.tools.small_site import SCRIPT, WASM, WHEEL_URL, write_files
 from tools.compress import VariantStore, compress
+from tools.errors import UserError
 from tools.files import ROOT
 from tools.models import Models
 from tools.site import HUB_ORIGINS, SECURITY_HEADERS, Site, SiteError, files_in
@@ -42,9 +43,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
-def make_site_anew(site: Site) -> Site:
-    root = site.models.root
-    return Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, root)
+def make_site_anew(site: Site, device: str | None = None) -> Site:
+    root, parts = site.models.root, (site.web, site.pyodide, site.vendor)
+    return Site(*parts, site.wheels, site.snapshots, root, device=device)
 
 
 # ---- the description
@@ -83,12 +84,17 @@ def test_whatever_is_asked_only_listed_urls_answer(site: Site, steps: list[str])
 
 @pytest.mark.parametrize("device", ["gpu", "cpu", None])
 def test_the_environment_says_which_device_pages_take(
-    site: Site, device: str | None, monkeypatch: pytest.MonkeyPatch
+    device: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
     if device:
         monkeypatch.setenv(DEVICE_VARIABLE, device)
-    assert site.describe().get("device") == device
+    assert device_of_pages() == device
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu", None])
+def test_site_json_says_which_device_pages_take(site: Site, device: str | None) -> None:
+    assert make_site_anew(site, device).describe().get("device") == device
 
 
 def test_no_site_is_served_with_a_device_that_there_is_not(
@@ -96,8 +102,26 @@ def test_no_site_is_served_with_a_device_that_there_is_not(
 ) -> None:
     """Its pages could load nothing."""
     monkeypatch.setenv(DEVICE_VARIABLE, "tpu")
-    with pytest.raises(SiteError, match="INPAGE_DEVICE is 'tpu' here; it must be gpu or cpu"):
-        Site.of_checkout()
+    with pytest.raises(UserError, match="INPAGE_DEVICE is 'tpu' here; it must be gpu or cpu"):
+        device_of_pages()
+
+
+def test_a_site_that_is_built_has_nothing_of_the_builders_environment(
+    site: Site, variants: VariantStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_checkout(root: Path | None, hub: tuple[str, ...], device: str | None = None) -> Site:
+        return make_site_anew(site, device)
+
+    monkeypatch.setattr(Site, "of_checkout", of_checkout)
+    monkeypatch.setattr("serve.VariantStore", lambda: variants)
+    built = []
+    for device in ("cpu", "tpu", ""):
+        monkeypatch.setenv(DEVICE_VARIABLE, device)
+        out = tmp_path / f"built with {device}"
+        assert main(["build", str(out)]) == 0
+        built.append(contents(out))
+    assert built[0] == built[1] == built[2]
+    assert "device" not in json.loads(built[0]["site.json"])
 
 
 def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
@@ -114,7 +138,6 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
         "defaults": DEFAULTS,
         "packages": ["numpy", "jinja2"],
         "headers": {name.lower(): text for name, text in SECURITY_HEADERS.items()},
-        "device": "gpu",  # as tests/conftest.py asks the server for
     }
     wasm = site.find(described["pyodide"] + "pyodide.asm.wasm")
     assert wasm
@@ -320,7 +343,14 @@ def test_this_checkouts_static_build_equals_what_the_server_sends(
             urllib.request.urlopen(site_url + path) as live,
             urllib.request.urlopen(static_site_url + path) as static,
         ):
-            assert live.read() == static.read() == (static_site / url).read_bytes()
+            sent, written = live.read(), (static_site / url).read_bytes()
+            assert static.read() == written
+        if url == "site.json":
+            described = json.loads(sent)
+            assert described.pop("device"), "as tests/conftest.py asks the server for"
+            assert described == json.loads(written)
+        else:
+            assert sent == written
 
 
 def test_site_json_lists_what_a_release_is_made_of(site: Site) -> None:
