@@ -78,7 +78,6 @@ export const texts = {
   "Move": "Verschieben",
   "Moving activations…": "Aktivierungen werden verschoben …",
   "After both prompts comes “{0}”: name two answers that differ in their first token.": "Nach beiden Prompts kommt „{0}“: Nenne zwei Antworten, deren erstes Token verschieden ist.",
-  "{0} token|{1} tokens": "{0} Token|{1} Tokens",
   "The first prompt is {0} tokens long, the second {1}. An activation is moved to the same place of the other prompt, so both need equally many: below is how the model reads them. Swap a word for one that takes as many tokens.": "Der erste Prompt ist {0} Tokens lang, der zweite {1}. Eine Aktivierung kommt an dieselbe Stelle des anderen Prompts, also brauchen beide gleich viele: Unten steht, wie das Modell sie liest. Tausche ein Wort gegen eines, das so viele Tokens braucht.",
   "The two prompts are the same: change a word of one.": "Die beiden Prompts sind gleich: Ändere in einem ein Wort.",
   "The lead of “{0}” over “{1}” is {2} after the first prompt and {3} after the second.": "Der Vorsprung von „{0}“ vor „{1}“ ist {2} nach dem ersten Prompt und {3} nach dem zweiten.",
