@@ -920,6 +920,20 @@ export const messages = {
   hub_busy_for: "zu viele Anfragen an den Hub: Warte {seconds} {seconds:Sekunde|Sekunden} und versuche es noch einmal",
   hub_answered: "der Hub hat auf die Anfrage nach {what} mit {status} geantwortet: Versuche es später noch einmal",
 
+  // Sparse autoencoders
+  autoencoder_none: "kein Sparse Autoencoder ist geöffnet: Öffne zuerst seine Datei",
+  autoencoder_files: "{files} wurde als Sparse Autoencoder gegeben: Gib eine .safetensors-Datei, mit ihrer cfg.json oder config.json, falls es eine gibt",
+  autoencoder_damaged: "{fault}: Hol die Datei noch einmal",
+  autoencoder_layout: "{file} ist kein Sparse Autoencoder in einer bekannten Anordnung: Er muss W_enc, b_enc, W_dec und b_dec haben (SAELens, Gemma Scope) oder encoder.weight, encoder.bias, W_dec und b_dec (EleutherAI); er hat {tensors}",
+  autoencoder_shape: "{file}: {tensor} ist {found}, muss aber {wanted} sein",
+  autoencoder_key: "{file}: Einen Sparse Autoencoder mit {key} = {value} in der Konfiguration kann diese Engine nicht berechnen",
+  autoencoder_needs_k: "{file} behält die stärksten Merkmale (TopK), und wie viele, sagt die cfg.json: Gib beide Dateien zusammen",
+  autoencoder_no_hook: "die Dateien von {name} sagen nicht, welchen Hook er liest: Wähle einen",
+  autoencoder_hook: "{model} hat keinen Hook {hook}, den ein Autoencoder lesen könnte: Wähle einen anderen",
+  autoencoder_width: "{name} liest Aktivierungen der Breite {width}, aber {hook} von {model} hat {found}: Wähle einen anderen Hook, oder lade das Modell, für das er gemacht ist",
+  autoencoder_feature: "Merkmale sind Zahlen von 0 bis {last}",
+  autoencoder_too_much: "{tokens} Tokens sind zu viele auf einmal: Bei so vielen Merkmalen sind es höchstens {most}",
+
   // The page's own, kept in chats or named in shelf.json
   answer_interrupted: "Durch Neuladen unterbrochen",
   good_at_trying_out: "zum Ausprobieren: klein genug für ein Telefon",
