@@ -153,6 +153,10 @@ class Autoencoder:
         _, scales = self._normed(np.asarray(x, np.float32))
         return found * scales.scale + scales.shift
 
+    def scale_of(self, x: np.ndarray) -> float:
+        """Return by how much activations [S, D] are divided before they are read, on average."""
+        return float(self._normed(np.asarray(x, np.float32))[1].scale.mean())
+
     async def direction(self, feature: int) -> np.ndarray:
         """Return what a feature stands for: its row of the decoder, f32 [D]."""
         self.check_feature(feature)

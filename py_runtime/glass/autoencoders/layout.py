@@ -129,14 +129,15 @@ def _saelens(tensors: StreamedTensors, names: Mapping[str, str], values: Config)
     is_gated = {"b_gate", "r_mag", "b_mag"} <= tensors.stored.keys()
     given = values.get("architecture")
     spellings = ("activation_fn", "activation_fn_str", "activation")
-    activation = next((values[name] for name in spellings if name in values), None)
+    spelling = next((name for name in spellings if values.get(name) is not None), spellings[0])
+    activation = values.get(spelling)
     kwargs = values.get("activation_fn_kwargs")
     kept = values.get("k", kwargs.get("k") if isinstance(kwargs, dict) else None)
     usual = JUMP_RELU if has_threshold else GATED if is_gated else RELU
     if given is not None and (not isinstance(given, str) or given not in ARCHITECTURES):
         raise _not_understood(tensors.file, "architecture", given)
     if activation not in ACTIVATIONS:
-        raise _not_understood(tensors.file, "activation_fn", activation)
+        raise _not_understood(tensors.file, spelling, activation)
     kind = usual if given is None else ARCHITECTURES[given]
     kind = TOP_K if kind == RELU and activation == "topk" else kind
     if kind == TOP_K and not (is_count(kept) and 0 < kept <= features):

@@ -80,7 +80,8 @@ async def features(
 
     `top` [positions, k] are the strongest of each token, −1 where fewer are active; `features` [N]
     are all of these and those of `watch`, and `activations` [N, positions] theirs. `active` counts
-    all that are active at a position. `explained` is the share of the activations' variance that
+    all that are active at a position. `scale` is by how much activations were divided first: 1
+    where they are not normalised. `explained` is the share of the activations' variance that
     the reconstruction has, and `l0` the mean of `active`; both leave out the text's first token,
     whose activations are of another size in most models.
     """
@@ -119,6 +120,7 @@ async def features(
         "activations": np.ascontiguousarray(found[:, listed].T),
         "top": top,
         "active": counts.astype(np.int32),
+        "scale": autoencoder.scale_of(x[counted]),
         "explained": _explained(x[counted], rebuilt[counted]),
         "l0": float(counts[counted].mean()),
     }
