@@ -24,6 +24,11 @@ export const table = {
     look: () => t`Point at a token to see which earlier ones a head reads. Some heads always look at the token before, some at the first one.`,
     load: () => import("./attention.js"),
   },
+  features: {
+    title: () => t`Features`,
+    look: () => t`Look for features that are active wherever a text is about one thing: nobody named them, but the tokens that they promote tell.`,
+    load: () => import("./features.js"),
+  },
   steering: {
     title: () => t`Steering`,
     look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
