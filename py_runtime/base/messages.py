@@ -177,6 +177,8 @@ ENGLISH: dict[str, str] = {
     "autoencoder_width": "{name} reads activations of width {width}, but {hook} of {model} has "
     "{found}: choose another hook, or load the model that it was made for",
     "autoencoder_feature": "features are numbers from 0 to {last}",
+    "autoencoder_overflow": "the numbers of {name} are too large to compute with: get the file "
+    "again",
     "autoencoder_too_much": "{tokens} tokens are too many to look at at once: with so many "
     "features, at most {most}",
 }

@@ -110,6 +110,12 @@ def test_numbers_that_are_none_are_found_where_they_are_read() -> None:
         wait(found.encode(np.zeros((2, WIDTH), np.float32)))
 
 
+def test_numbers_that_are_too_large_are_refused() -> None:
+    found = loaded(changed(W_enc=np.full((WIDTH, FEATURES), 3e38, np.float32)))
+    with pytest.raises(AutoencoderError, match="too large to compute with"):
+        wait(found.encode(np.full((2, WIDTH), 2, np.float32)))
+
+
 def test_a_text_that_is_too_long_says_how_much_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 4 * FEATURES * 3)
     found = loaded(autoencoder_files("saelens", WIDTH, FEATURES))

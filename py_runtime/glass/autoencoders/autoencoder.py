@@ -12,6 +12,7 @@ import numpy as np
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.messages import message
+from py_runtime.glass.autoencoders.errors import AutoencoderError
 from py_runtime.glass.autoencoders.files import files_of, name_of, weights_and_config
 from py_runtime.glass.autoencoders.layout import (
     CONSTANT_NORM,
@@ -93,12 +94,14 @@ class Autoencoder:
         rows = self._tensors.stored[layout.encoder].dims[0]
         async for here, block in self._tensors.blocks(layout.encoder):
             cancel.check()
-            if layout.is_transposed:
-                found[:, here] = given @ block.T
-            else:
-                found += given[:, here] @ block
+            with np.errstate(over="ignore", invalid="ignore"):
+                if layout.is_transposed:
+                    found[:, here] = given @ block.T
+                else:
+                    found += given[:, here] @ block
             progress(here.stop, rows)
-        return self._activated(found)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._finite(self._activated(found))
 
     def _input(self, x: np.ndarray) -> np.ndarray:
         normed, _ = self._normed(np.asarray(x, np.float32))
@@ -147,11 +150,19 @@ class Autoencoder:
         async for here, block in self._tensors.blocks(self.layout.decoder, active):
             cancel.check()
             own = active[here]
-            found += features[:, here][:, own] @ block[own]
+            with np.errstate(over="ignore", invalid="ignore"):
+                found += features[:, here][:, own] @ block[own]
             progress(here.stop, self.features)
-        found += self._small[self.layout.own_bias]
         _, scales = self._normed(np.asarray(x, np.float32))
-        return found * scales.scale + scales.shift
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = (found + self._small[self.layout.own_bias]) * scales.scale + scales.shift
+        return self._finite(found)
+
+    def _finite(self, values: np.ndarray) -> np.ndarray:
+        """Refuse numbers that no float can hold: finite weights may still be absurd."""
+        if not np.isfinite(values).all():
+            raise AutoencoderError(message("autoencoder_overflow", name=self.name))
+        return values
 
     def scale_of(self, x: np.ndarray) -> float:
         """Return by how much activations [S, D] are divided before they are read, on average."""

@@ -968,6 +968,7 @@ export const messages = {
   autoencoder_hook: "{model} hat keinen Hook {hook}, den ein Autoencoder lesen könnte: Wähle einen anderen",
   autoencoder_width: "{name} liest Aktivierungen der Breite {width}, aber {hook} von {model} hat {found}: Wähle einen anderen Hook, oder lade das Modell, für das er gemacht ist",
   autoencoder_feature: "Merkmale sind Zahlen von 0 bis {last}",
+  autoencoder_overflow: "die Zahlen von {name} sind zu groß, um damit zu rechnen: Hol die Datei noch einmal",
   autoencoder_too_much: "{tokens} Tokens sind zu viele auf einmal: Bei so vielen Merkmalen sind es höchstens {most}",
 
   // The page's own, kept in chats or named in shelf.json
