@@ -25,7 +25,7 @@ from py_runtime.glass.autoencoders.layout import (
 )
 from py_runtime.glass.autoencoders.tensors import StreamedTensors
 
-MAX_BYTES = 512 << 20  # of the features of all tokens that are looked at together
+MAX_BYTES = 256 << 20  # of the features of all tokens that are looked at together
 EPSILON = 1e-5
 Progress = Callable[[int, int], None]
 
