@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from tests.glass.written_autoencoders import NAME, autoencoder_files
 from tests.web.test_engine_room import exported, panel
@@ -113,7 +113,7 @@ def test_a_feature_steers_until_it_is_removed(user: User, dropped: Locator) -> N
 
 def test_a_file_that_names_no_hook_asks_for_it(user: User, width: int) -> None:
     features = panel(user, "features", "Features")
-    files = [
+    files: list[FilePayload] = [
         {"name": name, "mimeType": "application/octet-stream", "buffer": data}
         for name, data in autoencoder_files("eleuther", width, FEATURES).items()
     ]

@@ -45,7 +45,7 @@ PLAIN: Mapping[str, tuple[Any, ...]] = {
 MAX_NAME = 100  # letters of a hook or model that are shown
 LAYER = re.compile(r"(?:model\.)?(?:layers|h)\.(\d{1,4})(?:\.(.{1,60}))?")
 # What behind a layer's path of transformers has which hook.
-OUTPUTS = {
+OUTPUTS: dict[str | None, str] = {
     **dict.fromkeys((None, "output"), "hook_resid_post"),
     **dict.fromkeys(("mlp", "mlp.output", "post_feedforward_layernorm.output"), "hook_mlp_out"),
     **dict.fromkeys(("attn", "self_attn", "attention", "self_attn.output"), "hook_attn_out"),
@@ -107,6 +107,7 @@ def _eleuther(tensors: StreamedTensors, names: Mapping[str, str], values: Config
         raise _not_understood(tensors.file, "activation", activation)
     if not is_count(kept) or not 0 < kept <= features:
         raise AutoencoderError(message("autoencoder_needs_k", file=tensors.file))
+    hook, made_for = _place(tensors.file, values)
     layout = Layout(
         width=width,
         features=features,
@@ -117,7 +118,8 @@ def _eleuther(tensors: StreamedTensors, names: Mapping[str, str], values: Config
         own_bias=names["b_dec"],
         kind=TOP_K,
         kept=kept,
-        **_place(values),
+        hook=hook,
+        made_for=made_for,
     )
     tensors.check(layout.encoder, (features, width))
     return _checked(tensors, layout, "encoder.bias")
@@ -149,6 +151,7 @@ def _saelens(tensors: StreamedTensors, names: Mapping[str, str], values: Config)
     if not isinstance(takes_off, bool):
         raise _not_understood(tensors.file, "apply_b_dec_to_input", takes_off)
     bias = "b_gate" if kind == GATED else names["b_enc"]
+    hook, made_for = _place(tensors.file, values)
     layout = Layout(
         width=width,
         features=features,
@@ -163,7 +166,8 @@ def _saelens(tensors: StreamedTensors, names: Mapping[str, str], values: Config)
         magnitude=("r_mag", "b_mag") if kind == GATED else None,
         takes_bias_off=takes_off,
         norm=NORMS[norm],
-        **_place(values),
+        hook=hook,
+        made_for=made_for,
     )
     more = [*([layout.threshold] if layout.threshold else []), *(layout.magnitude or ())]
     return _checked(tensors, layout, bias, *more)
@@ -187,18 +191,18 @@ def _checked(tensors: StreamedTensors, layout: Layout, *of_features: str) -> Lay
     return layout
 
 
-def _place(values: Config) -> dict[str, str | None]:
+def _place(file: str, values: Config) -> tuple[str | None, str | None]:
     """Return the hook and the model that the configuration names."""
-    hook = values.get("hook_name", values.get("hook_point", values.get("hookpoint")))
-    hook = values.get("hf_hook_point_in") if hook is None else hook
-    out = values.get("hf_hook_point_out")
-    if out is not None and out != values.get("hf_hook_point_in"):
-        raise _not_understood("config.json", "hf_hook_point_out", out)
+    of_modules, out = values.get("hf_hook_point_in"), values.get("hf_hook_point_out")
+    if out is not None and out != of_modules:  # it predicts something else than it reads
+        raise _not_understood(file, "hf_hook_point_out", out)
+    spellings = (*(values.get(name) for name in ("hook_name", "hookpoint")), of_modules)
+    hook = next((name for name in spellings if isinstance(name, str)), None)
     made_for = values.get("model_name")
-    return {
-        "hook": hook_named(hook) if isinstance(hook, str) else None,
-        "made_for": made_for[:MAX_NAME] if isinstance(made_for, str) else None,
-    }
+    return (
+        None if hook is None else hook_named(hook),
+        made_for[:MAX_NAME] if isinstance(made_for, str) else None,
+    )
 
 
 def hook_named(name: str) -> str:
