@@ -611,7 +611,7 @@ export const texts = {
   "Load a model to look at its features.": "Lade ein Modell, um seine Merkmale anzusehen.",
   "Open a sparse autoencoder…": "Sparse Autoencoder öffnen …",
   "Open another…": "Anderen öffnen …",
-  "Choose its .safetensors file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.": "Wähle seine .safetensors-Datei, mit der cfg.json, falls es eine gibt, oder zieh beide auf die Seite: Gelesen werden die von SAELens, EleutherAI und Gemma Scope. Sie bleiben auf diesem Gerät.",
+  "A sparse autoencoder takes what a model computes apart into features. Choose its .safetensors file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.": "Ein Sparse Autoencoder zerlegt in Merkmale, was ein Modell berechnet. Wähle seine .safetensors-Datei, mit der cfg.json, falls es eine gibt, oder zieh beide auf die Seite: Gelesen werden die von SAELens, EleutherAI und Gemma Scope. Sie bleiben auf diesem Gerät.",
   "{0} is opened as soon as a model is loaded.": "{0} wird geöffnet, sobald ein Modell geladen ist.",
   "{0} features": "{0} Merkmale",
   "width {0}": "Breite {0}",

@@ -87,10 +87,10 @@ function build(element, settings) {
     card: make("section", { class: "features-card", "aria-live": "polite" }),
     steered: make("ul", { class: "features-steered" }),
   };
-  const { fault, facts, tools, whole, steered, ...rest } = parts;
+  const { fault, facts, tools, whole, ...rest } = parts;
   whole.append(form, ...Object.values(rest));
   found = undefined;
-  element.replaceChildren(fault, facts, tools, file, steered, whole);
+  element.replaceChildren(fault, facts, tools, file, whole);
   parts.file = file;
 }
 
@@ -146,7 +146,7 @@ function drawState() {
   parts.facts.textContent = state
     ? line(state.name, t`${state.features} features`, state.kept ? `${state.kind} ${state.kept}` : state.kind, t`width ${state.width}`, state.made_for && t`made for ${state.made_for}`)
     : inpage.loaded
-      ? t`Choose its .safetensors file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
+      ? t`A sparse autoencoder takes what a model computes apart into features. Choose its .safetensors file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
       : waiting ? t`${waiting[0].name} is opened as soon as a model is loaded.` : t`Load a model to look at its features.`;
   fill(parts.tools, state && hookField(state), button, state && make("button", { type: "button", onclick: close }, t`Close`));
   parts.whole.hidden = !state?.hook;
@@ -197,8 +197,11 @@ function activationsOf(feature) {
   return found && row >= 0 ? rowOf(found.activations, row) : undefined;
 }
 
-/** @param {number} feature */
-const mostOf = (feature) => Math.max(0, ...activationsOf(feature) ?? []);
+/** How active a feature is at most; the text's first token, whose activations are of another size, does not count. @param {number} feature */
+function mostOf(feature) {
+  const own = [...activationsOf(feature) ?? []];
+  return Math.max(0, ...found?.positions[0] === 0 && own.length > 1 ? own.slice(1) : own);
+}
 
 /** @param {number} feature */
 async function choose(feature) {
@@ -243,7 +246,7 @@ function drawTokens() {
     const token = make("button", {
       type: "button", class: column === at && "chosen", "aria-pressed": String(column === at), title: own ? t`Feature ${String(chosen)}: ${decimal(value, 2)}` : "", onclick: () => chooseToken(column),
     }, visibleText(texts[place], 24));
-    token.style.setProperty("--share", `${most ? Math.round(60 * value / most) : 0}%`);
+    token.style.setProperty("--share", `${most ? Math.round(60 * Math.min(value / most, 1)) : 0}%`);
     return token;
   }));
 }
@@ -259,12 +262,12 @@ function drawMap() {
   const lines = rows.flatMap(({ feature, own }, row) => {
     const y = HEAD + row * HEIGHT;
     const cells = positions.map((place, column) => {
-      const share = own[column] / peak;
+      const share = Math.min(own[column] / peak, 1);
       const x = BESIDE + column * WIDTH;
       return draw(
         "g", { class: "cell", "data-feature": feature, "data-column": column },
         draw("rect", { x, y, width: WIDTH - 1, height: HEIGHT - 1, fill: colourAt(share) }),
-        own[column] > 0 && draw("text", { x: x + WIDTH / 2, y: y + 12, class: isLight(share) ? "on-light" : "on-dark" }, decimal(own[column], 1)),
+        own[column] > 0 && draw("text", { x: x + WIDTH / 2, y: y + 12, class: isLight(share) ? "on-light" : "on-dark" }, decimal(own[column], own[column] < 100 ? 1 : 0)),
         draw("title", {}, line(t`Feature ${String(feature)}`, visibleText(texts[place], 20), decimal(own[column], 2))),
       );
     });
@@ -275,7 +278,7 @@ function drawMap() {
     viewBox: `0 0 ${width} ${height}`, width, class: "inside-drawing", role: "img", "aria-label": t`The ${rows.length} strongest features along the text`, onclick: chooseCell,
   }, ...heads, ...lines);
   fill(parts.map, drawing);
-  fill(parts.legend, legend("0", decimal(peak, 1)));
+  fill(parts.legend, legend("0", decimal(peak, peak < 100 ? 1 : 0)));
 }
 
 /** @param {Event} event */
@@ -311,7 +314,10 @@ function drawTable() {
 }
 
 /** @param {Tokens} [tokens] */
-const wordsOf = (tokens = []) => tokens.map(({ text, logit }) => make("code", { title: decimal(logit, 2) }, visibleText(text, 16)));
+const wordsOf = (tokens = []) => tokens.map(({ text, logit }) => make("code", { title: decimal(logit, 2) }, visibleText(text, 16).trim() || numberOf(text)));
+
+/** The number of a letter that cannot be seen. @param {string} text */
+const numberOf = (text) => `U+${(text.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 
 /** The chosen feature. */
 function drawCard() {
