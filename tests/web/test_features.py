@@ -50,8 +50,8 @@ def test_a_dropped_file_shows_its_features(user: User, dropped: Locator) -> None
     expect(tokens).to_have_count(count)
     table = dropped.get_by_role("table", name="strongest features")
     expect(table.get_by_role("row")).to_have_count(1 + 5)
-    expect(dropped).to_contain_text("5 are active at a token")
-    expect(dropped).to_contain_text("of the variance here")
+    expect(dropped).to_contain_text("5.0 are active at a token")
+    expect(dropped).to_contain_text("explain nothing of what is here")
     assert_accessible(user, state="the panel of features")
     rows = json.loads(exported(user.page, "Data (JSON)"))
     assert len(rows) == 5 * count
@@ -69,9 +69,13 @@ def test_tokens_are_tinted_by_the_feature_that_is_chosen(user: User, dropped: Lo
     number.click()
     expect(dropped.get_by_role("heading", name=f"Feature {name}", exact=True)).to_be_visible()
     expect(dropped.get_by_text("Makes less likely")).to_be_visible()
-    shares = tokens.evaluate_all("all => all.map(it => it.style.getPropertyValue('--share'))")
-    assert "60%" in shares
-    assert "0%" in shares
+    tints = tokens.evaluate_all(
+        "all => all.map(it => [it.title, it.style.getPropertyValue('--share')])"
+    )
+    values = [float(title.removeprefix(f"Feature {name}: ")) for title, _ in tints]
+    most = max(values[1:])  # the first token's activations are of another size
+    for value, (_, share) in zip(values, tints, strict=True):
+        assert float(share.removesuffix("%")) == pytest.approx(min(60 * value / most, 60), abs=1)
     assert f"feature={name}" in user.page.url
     assert "quick" not in user.page.url
     dropped.locator(".cell").first.click()

@@ -627,6 +627,7 @@ export const texts = {
   "Building the steered graph…": "Der gelenkte Graph wird gebaut …",
   "Removing…": "Wird entfernt …",
   "The features explain {0} of the variance here.": "Die Merkmale erklären hier {0} der Varianz.",
+  "The features explain nothing of what is here: they may be of another model or hook.": "Die Merkmale erklären nichts von dem, was hier ist: Vielleicht sind sie für ein anderes Modell oder einen anderen Hook.",
   "{0} are active at a token, on average.": "An einem Token sind im Mittel {0} aktiv.",
   "The {0} strongest features along the text": "Die {0} stärksten Merkmale entlang des Textes",
   "{0} feature active at “{1}”|{2} features active at “{3}”": "{0} Merkmal aktiv bei „{1}“|{2} Merkmale aktiv bei „{3}“",

@@ -228,7 +228,10 @@ function drawFound() {
   if (!found) return;
   dock.link({ count: new FormData(form).get("count"), ...(chosen >= 0 ? { feature: chosen } : {}) });
   const { explained, l0 } = found;
-  parts.quality.textContent = line(explained !== null && t`The features explain ${inPercent(explained)} of the variance here.`, t`${decimal(l0, 1)} are active at a token, on average.`);
+  parts.quality.textContent = line(
+    explained !== null && (explained < 0 ? t`The features explain nothing of what is here: they may be of another model or hook.` : t`The features explain ${inPercent(explained)} of the variance here.`),
+    t`${decimal(l0, 1)} are active at a token, on average.`,
+  );
   drawTokens();
   drawMap();
   drawTable();
