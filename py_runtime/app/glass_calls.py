@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from py_runtime.app.feature_calls import FEATURE_VIEWS
 from py_runtime.app.load_progress import Emit
 from py_runtime.app.message_views import MESSAGE_VIEWS
 from py_runtime.app.room_calls import ROOM_VIEWS
@@ -206,4 +207,5 @@ VIEWS: dict[str, View] = {
     **MESSAGE_VIEWS,
     **ROOM_VIEWS,
     **STEERING_VIEWS,
+    **FEATURE_VIEWS,
 }

@@ -39,6 +39,11 @@ export const table = {
     look: () => t`Look for neurons that promote what fits the text: those of late layers often stand for a word or a kind of word.`,
     load: () => import("./neurons.js"),
   },
+  features: {
+    title: () => t`Features`,
+    look: () => t`Look for features that are active wherever a text is about one thing: nobody named them, but the tokens that they promote tell.`,
+    load: () => import("./features.js"),
+  },
   steering: {
     title: () => t`Steering`,
     look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
