@@ -13,14 +13,14 @@ from py_runtime.base.cancel import CancelToken
 
 Progress = Callable[[int, int], None]  # (done, of all)
 
-OVERSAMPLED, ITERATIONS = 10, 4  # of the subspace that principal components are found in
+OVERSAMPLED, ITERATIONS = 10, 8  # of the subspace that principal components are found in
 NOISE = 1e-6  # of the largest component: what is smaller says nothing
 PERPLEXITY = 30.0  # neighbours that count for a point
 LOG_PRECISION, HALVINGS = (-12.0, 25.0), 24  # between which it is sought, and how closely
 ROWS = 256  # at a time, of what is as long as it is wide
 STEPS, EXAGGERATED, EXAGGERATION = 500, 150, 12.0
 MOMENTUM = (0.5, 0.8)  # while exaggerated, and then
-FEWEST = 4  # points that have neighbours to choose from
+FEWEST = 8  # points: fewer have no neighbours to choose from, and stay where they start
 MOST_GROUPS, STARTS, ROUNDS = 8, 4, 50
 LEAST_APART = 0.1  # the mean silhouette of groups that are worth a colour
 TINY = 1e-12
@@ -128,16 +128,18 @@ def squared_distances(points: np.ndarray) -> np.ndarray:
 # Groups ------------------------------------------------------------------------------------------
 
 
-def groups(points: np.ndarray) -> np.ndarray:
+async def groups(points: np.ndarray, cancel: CancelToken) -> np.ndarray:
     """Return the group of each point: i32 [N], the largest one first; one if none stand apart.
 
     These are k-means', as many as have the best silhouettes: how much nearer points are to their
-    own group than to the next one. Of a group alone the mean counts, lest an outlier decide.
+    own group than to the next one. Groups count alike, whatever their size, and an outlier is none.
     """
     best = np.zeros(len(points), np.int32)
     apart = LEAST_APART
     distances = np.sqrt(squared_distances(points))
     for count in range(2, min(MOST_GROUPS, len(points) - 2) + 1):
+        await asyncio.sleep(0)
+        cancel.check()
         found = _k_means(points, count)
         score = _silhouette(distances, found)
         if score > apart:
@@ -186,10 +188,11 @@ def _to_centres(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 
 def _silhouette(distances: np.ndarray, found: np.ndarray) -> float:
-    """Return the mean over groups of the mean silhouettes of their points; of one alone it is 0."""
+    """Return the mean over groups of the mean silhouettes of their points, less who is alone."""
     members = np.eye(int(found.max()) + 1)[found]  # [N, groups]
     sizes = members.sum(axis=0)
-    if len(sizes) < 2:
+    is_group = sizes > 1
+    if is_group.sum() < 2:
         return 0.0
     sums = distances @ members
     rows = np.arange(len(found))
@@ -198,5 +201,5 @@ def _silhouette(distances: np.ndarray, found: np.ndarray) -> float:
     others[rows, found] = np.inf
     nearest = others.min(axis=1)
     scores = (nearest - own) / np.maximum(np.maximum(nearest, own), TINY)
-    scores[sizes[found] == 1] = 0
-    return float((members.T @ scores / sizes).mean())
+    means = (members.T @ scores / sizes)[is_group]
+    return float(means.mean() * sizes[is_group].sum() / len(found))

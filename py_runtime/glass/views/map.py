@@ -76,7 +76,7 @@ async def map_texts(
         "principal": points[of_text, :2].astype(np.float32),
         "shares": [float(share) for share in shares[:2]],
         "neighbours": places[of_text].astype(np.float32),
-        "groups": groups(points)[of_text],
+        "groups": (await groups(points, cancel))[of_text],
     }
 
 
