@@ -22,6 +22,7 @@ from py_runtime.glass.steering import clear, edits_of, set_strength, steer, stee
 from py_runtime.glass.timeline import timeline
 from py_runtime.glass.views.attention import attention
 from py_runtime.glass.views.lens import lens
+from py_runtime.glass.views.map import map_texts
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
@@ -42,6 +43,7 @@ __all__ = [
     "kernel_lab",
     "kernel_of",
     "lens",
+    "map_texts",
     "memory_view",
     "neurons",
     "norms",

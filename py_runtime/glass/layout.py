@@ -131,13 +131,14 @@ def squared_distances(points: np.ndarray) -> np.ndarray:
 async def groups(points: np.ndarray, cancel: CancelToken) -> np.ndarray:
     """Return the group of each point: i32 [N], the largest one first; one if none stand apart.
 
-    These are k-means', as many as have the best silhouettes: how much nearer points are to their
-    own group than to the next one. Groups count alike, whatever their size, and an outlier is none.
+    These are k-means', as many as have the best silhouettes, up to the root of N: how much nearer
+    points are to their own group than to the next one. Groups count alike, whatever their size,
+    and an outlier is none.
     """
     best = np.zeros(len(points), np.int32)
     apart = LEAST_APART
     distances = np.sqrt(squared_distances(points))
-    for count in range(2, min(MOST_GROUPS, len(points) - 2) + 1):
+    for count in range(2, min(MOST_GROUPS, round(len(points) ** 0.5)) + 1):
         await asyncio.sleep(0)
         cancel.check()
         found = _k_means(points, count)

@@ -39,7 +39,6 @@ def test_two_kinds_of_texts_stay_apart(found: Any) -> None:
             for point in points
         ]
         assert nearest == [0] * 5 + [1] * 5
-    assert len(set(found[0]["map"]["groups"][:5].tolist())) == 1
     assert set(found[0]["map"]["groups"][:5]).isdisjoint(found[0]["map"]["groups"][5:])
 
 
@@ -93,9 +92,8 @@ def test_places_are_those_of_the_embeddings(cpu: CpuRunner, toy_model: Path, poo
 
 def test_wrong_lists_are_named(cpu: CpuRunner, toy_model: Path) -> None:
     answers = cpu.run(CASES, "maps", where=str(toy_model), lists=WRONG)
-    assert [(each["code"], each["param"]) for each in answers] == [
-        ("invalid_request", "texts")
-    ] * len(WRONG)
+    assert {each["code"] for each in answers} == {"invalid_request"}
+    assert all("texts" in each["message"] for each in answers)
 
 
 def test_it_waits_until_an_answer_is_written(cpu: CpuRunner, toy_model: Path) -> None:
