@@ -1,5 +1,6 @@
 """The map: chats, and lines of a file, in two dimensions, as a user meets it in the dock."""
 
+import itertools
 import json
 import re
 from typing import Any
@@ -33,7 +34,7 @@ def opened(user: User) -> Locator:
 
 
 def spots_of(panel: Locator) -> Locator:
-    return panel.get_by_role("listbox", name="Map of texts").get_by_role("option")
+    return panel.get_by_role("listbox", name="Texts as points").get_by_role("option")
 
 
 def choose_file(panel: Locator, name: str, data: bytes) -> None:
@@ -119,7 +120,7 @@ def test_keys_lead_from_text_to_text_and_zoom(with_chats: User) -> None:
     choose_file(panel, "notes.md", b"one\ntwo\nthree")
     spots = spots_of(panel)
     expect(spots).to_have_count(3)
-    plane = panel.get_by_role("listbox", name="Map of texts")
+    plane = panel.get_by_role("listbox", name="Texts as points")
     plane.focus()
     user.page.keyboard.press("Home")
     expect(panel.locator(".map-told")).to_contain_text("Line 1")
@@ -213,7 +214,7 @@ def test_of_too_many_lines_evenly_spread_ones_are_shown(with_chats: User) -> Non
     assert found["all"] == 5000
     numbers = [line for line, _ in found["texts"]]
     assert len(numbers) == 2000
-    steps = {after - before for before, after in zip(numbers, numbers[1:], strict=False)}
+    steps = {after - before for before, after in itertools.pairwise(numbers)}
     assert steps == {2, 3}
     assert numbers[-1] > 4990
 

@@ -1,5 +1,6 @@
 """A map of texts: near each other where the model's embeddings of them are alike."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -37,39 +38,40 @@ async def map_texts(
     MAX_TOKENS the first ones count (is_cut). Equal texts are at the same place.
     """
     cancel = cancel or CancelToken()
-    at = _checked(texts)
+    _check(texts)
     hidden = hidden_states(model, pooling)
+    most = min(MAX_TOKENS, model.context)
     prompts: dict[tuple[int, ...], int] = {}  # those that differ
-    of_text, is_cut = [], []
-    for place in at:
-        tokens = _tokens(model, texts[place])
-        most = min(MAX_TOKENS, model.context)
-        is_cut.append(len(tokens) > most or len(texts[place]) > MAX_CHARACTERS)
+    at, of_text, is_cut = [], [], []
+    for place, text in enumerate(texts):
+        if place % AT_ONCE == 0:
+            await asyncio.sleep(0)  # a caller may cancel
+            cancel.check()
+        tokens = model.tokenizer.encode(text[:MAX_CHARACTERS], most=most) if text.strip() else []
+        if not tokens:
+            continue
+        at.append(place)
+        is_cut.append(len(tokens) > most or len(text) > MAX_CHARACTERS)
         of_text.append(prompts.setdefault(tuple(tokens[:most]), len(prompts)))
-    total = sum(map(len, prompts)) + STEPS
-    done = 0
-
-    async def vectors() -> np.ndarray:
-        nonlocal done
-        rows = []
-        for batch in _batches(list(prompts)):
-            async with looking(model, cancel):
-                for prompt in batch:
-                    rows.append(await pooled(model, hidden, list(prompt), pooling, cancel))
-                    done += len(prompt)
-                    progress(done, total)
-        return np.stack(rows)
-
-    found = await vectors()  # [different texts, W]
+    if not at:
+        raise RequestError("there is no text among the texts", "texts")
+    read, total = 0, sum(map(len, prompts)) + STEPS
+    vectors = []
+    for batch in _batches(list(prompts)):
+        async with looking(model, cancel):
+            for prompt in batch:
+                vectors.append(await pooled(model, hidden, list(prompt), pooling, cancel))
+                read += len(prompt)
+                progress(read, total)
+    found = np.stack(vectors)  # [different texts, W]
     if not np.isfinite(found).all():
         raise InputError(f"{model.manifest.name} gives embeddings that are no numbers")
     points, shares = principal(found, COMPONENTS)
-    read = done
 
-    def laid(step: int, _: int) -> None:
+    def laid_out(step: int, _: int) -> None:
         progress(read + step, total)
 
-    places = await neighbours(points, points[:, :2], laid, cancel)
+    places = await neighbours(points, points[:, :2], laid_out, cancel)
     return {
         "at": at,
         "is_cut": np.array(is_cut, np.uint8),
@@ -80,23 +82,14 @@ async def map_texts(
     }
 
 
-def _checked(texts: Any) -> list[int]:
-    """Return the places of the texts that are not blank."""
-    if not isinstance(texts, Sequence) or isinstance(texts, str | bytes):
-        raise RequestError("texts is a list of texts", "texts")
-    if not all(isinstance(text, str) for text in texts):
+def _check(texts: Any) -> None:
+    is_list = isinstance(texts, Sequence) and not isinstance(texts, str | bytes)
+    if not is_list or not all(isinstance(text, str) for text in texts):
         raise RequestError("texts is a list of texts", "texts")
     refuse_half_pairs({"texts": list(texts)})
-    at = [place for place, text in enumerate(texts) if text.strip()]
-    if not at:
-        raise RequestError("there is no text among the texts", "texts")
-    if len(at) > MAX_TEXTS:
-        raise RequestError(f"a map has {MAX_TEXTS} texts at most, and these are {len(at)}", "texts")
-    return at
-
-
-def _tokens(model: Model, text: str) -> list[int]:
-    return model.tokenizer.encode(text[:MAX_CHARACTERS], most=MAX_TOKENS)
+    count = sum(not text.isspace() for text in texts if text)
+    if count > MAX_TEXTS:
+        raise RequestError(f"a map has {MAX_TEXTS} texts at most, and these are {count}", "texts")
 
 
 def _batches(prompts: list[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:

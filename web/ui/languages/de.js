@@ -83,7 +83,7 @@ export const texts = {
   "Text, Markdown, CSV or JSON lines: choose it, or drop it here. It stays on this device.": "Text, Markdown, CSV oder JSON-Zeilen: Wähle die Datei, oder lege sie hier ab. Sie bleibt auf diesem Gerät.",
   "Search these texts": "Diese Texte durchsuchen",
   "Whole map": "Ganze Karte",
-  "Map of texts": "Karte von Texten",
+  "Texts as points": "Texte als Punkte",
   "There are no chats yet.": "Es gibt noch keine Chats.",
   "Write some lines first.": "Schreibe zuerst ein paar Zeilen.",
   "{0} has no lines with text.": "{0} hat keine Zeilen mit Text.",

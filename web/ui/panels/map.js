@@ -86,7 +86,7 @@ function build(element) {
       make("button", { type: "button", "aria-label": String(name), title: String(name), onclick: () => plane.zoomBy(Number(by)) }, String(sign))
     )),
   );
-  plane = scatter(t`Map of texts`, { look: tell, choose: (at) => { chosen = at; tell(); }, enter: openChat });
+  plane = scatter(t`Texts as points`, { look: tell, choose: (at) => { chosen = at; tell(); }, enter: openChat });
   parts = {
     fault: make("p", { class: "error", role: "alert" }),
     tools: make("div", { class: "room-form room-tools map-tools", hidden: true }, labelled(t`Places`, selects.layout), labelled(t`Colour`, selects.colour), search, zoom),
@@ -151,7 +151,8 @@ async function look() {
   const answer = await watched(dock, parts.fault, words, (watch) => inpage.glass("map", { texts: spots.map(({ text }) => text) }, watch));
   if (!answer) return;
   const groups = Math.max(...answer.groups.data) + 1;
-  found = { ...answer, spots, all, source, names: namesOf(spots, answer.groups.data, groups), model: inpage.loaded?.name ?? "" };
+  const placed = answer.at.map((/** @type {number} */ at) => spots[at]); // blank ones have no place
+  found = { ...answer, spots: placed, all, source, names: namesOf(placed, answer.groups.data, groups), model: inpage.loaded?.name ?? "" };
   [only, chosen, search.value] = ["", -1, ""];
   for (const part of ["tools", "plane", "told"]) parts[part].hidden = false;
   const isOfMessages = source === "messages";
@@ -202,7 +203,8 @@ function sorted() {
     kind.of.push(at);
     all.set(keyOf(at), kind);
   });
-  return [...all.values()].sort((a, b) => b.of.length - a.of.length);
+  const isOfGroups = selects.colour.value === "group";
+  return [...all.values()].sort((a, b) => (isOfGroups ? groups.data[a.of[0]] - groups.data[b.of[0]] : b.of.length - a.of.length));
 }
 
 function colour() {

@@ -116,9 +116,10 @@ export function namesOf(spots, groups, count) {
     const others = spots.length - size;
     const scored = [...found].map(([word, texts]) => {
       const all = texts.reduce((/** @type {number} */ sum, /** @type {number} */ each) => sum + each, 0);
-      return { word, more: texts[group] / size - (others ? (all - texts[group]) / others : 0), texts: texts[group] };
+      const more = texts[group] / size - (others ? (all - texts[group]) / others : 0);
+      return { word, more, texts: texts[group], telling: more * Math.log(spots.length / all) }; // words that most texts have tell little
     });
-    const best = scored.filter(({ more, texts }) => more >= LEAST_MORE && texts > 1).sort((a, b) => b.more - a.more);
+    const best = scored.filter(({ more, texts }) => more >= LEAST_MORE && texts > 1).sort((a, b) => b.telling - a.telling);
     return best.slice(0, WORDS).map(({ word }) => word).join(", ");
   });
 }

@@ -111,7 +111,7 @@ export function scatter(name, told) {
       const long = [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? WIDE_LETTER : LETTER), 0);
       const [x, y] = seen[at];
       for (const left of [x + 8, x - 8 - long]) {
-        const free = cells(left, y - LINE / 2, left + long, y + LINE / 2);
+        const free = cells(left + 2, y - LINE / 2, left + long - 2, y + LINE / 2); // not the point's own place
         if (!free || free.some((cell) => taken[cell])) continue;
         take(free);
         texts.push(draw("text", { x: left < x ? x - 8 : left, y: y + 4, class: left < x ? "before" : null }, text));
