@@ -68,7 +68,7 @@ const choice = (name, options, onchange) => make("select", { name, onchange: () 
 function build(element) {
   selects = {
     source: choice("source", [["chats", t`My chats`], ["messages", t`Messages of my chats`], ["file", t`Lines of a file`], ["own", t`Lines I write here`]], showSource),
-    layout: choice("layout", [["neighbours", t`By neighbours (t-SNE)`], ["principal", t`By the largest differences (PCA)`]], () => { place(); showFacts(); }),
+    layout: choice("layout", [["neighbours", t`Neighbours (t-SNE)`], ["principal", t`Largest differences (PCA)`]], () => { place(); showFacts(); }),
     colour: choice("colour", [["group", t`Groups that were found`], ["chat", t`Chat`], ["role", t`Who wrote it`]], () => { only = ""; colour(); }),
   };
   const chooser = make("input", { type: "file", accept: ".txt,.text,.md,.markdown,.csv,.tsv,.jsonl,.ndjson,.log", "aria-label": t`File`, onchange: () => takeFile(chooser.files?.[0]) });
@@ -186,6 +186,9 @@ function showFacts() {
 
 // ---- colours
 
+/** @param {string | undefined} role */
+const nameOfRole = (role) => (role === "user" ? t`You` : t`Answer`);
+
 /** The kind of each text, and all kinds, the most frequent first. @returns {{ name: string, of: number[] }[]} */
 function sorted() {
   if (!found) return [];
@@ -193,7 +196,7 @@ function sorted() {
   const nameOf = {
     group: (/** @type {number} */ at) => line(t`Group ${groups.data[at] + 1}`, names[groups.data[at]]),
     chat: (/** @type {number} */ at) => (spots[at].chat ? titleOf(spots[at].chat) : ""),
-    role: (/** @type {number} */ at) => (spots[at].role === "user" ? t`You` : t`Answer`),
+    role: (/** @type {number} */ at) => nameOfRole(spots[at].role),
   }[selects.colour.value];
   const keyOf = (/** @type {number} */ at) => (selects.colour.value === "chat" ? spots[at].chat?.id : nameOf?.(at));
   /** @type {Map<string | undefined, { name: string, of: number[] }>} */
@@ -254,10 +257,10 @@ function tell(pointed = -1) {
     return;
   }
   const { text, chat, role, line: number } = spot;
-  const where = line(number ? t`Line ${number}` : chat && titleOf(chat), role && (role === "user" ? t`You` : t`Answer`), kinds[at].name !== (chat && titleOf(chat)) && kinds[at].name);
+  const where = new Set([number ? t`Line ${number}` : chat && titleOf(chat), role && nameOfRole(role), kinds[at].name]);
   fill(
     parts.told,
-    make("p", { class: "quiet" }, where),
+    make("p", { class: "quiet" }, line(...where)),
     make("p", { class: "text" }, text.length > MOST_TOLD ? `${text.slice(0, MOST_TOLD)}…` : text),
     chat && make("button", { type: "button", onclick: () => openChat(at) }, t`Open this chat`),
   );

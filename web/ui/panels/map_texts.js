@@ -95,6 +95,7 @@ export async function ofFile(file) {
 
 const WORDS = 3; // that name a group
 const LEAST_MORE = 0.15; // the share of its texts that have a word, less that of the others
+const LEAST_OWN = 0.7; // of the texts that have it
 
 /**
  * The words that name each group: more of its texts have them than of all others.
@@ -116,10 +117,9 @@ export function namesOf(spots, groups, count) {
     const others = spots.length - size;
     const scored = [...found].map(([word, texts]) => {
       const all = texts.reduce((/** @type {number} */ sum, /** @type {number} */ each) => sum + each, 0);
-      const more = texts[group] / size - (others ? (all - texts[group]) / others : 0);
-      return { word, more, texts: texts[group], telling: more * Math.log(spots.length / all) }; // words that most texts have tell little
+      return { word, own: texts[group] / all, more: texts[group] / size - (others ? (all - texts[group]) / others : 0), texts: texts[group] };
     });
-    const best = scored.filter(({ more, texts }) => more >= LEAST_MORE && texts > 1).sort((a, b) => b.telling - a.telling);
+    const best = scored.filter(({ more, own, texts }) => more >= LEAST_MORE && own >= LEAST_OWN && texts > 1).sort((a, b) => b.more - a.more);
     return best.slice(0, WORDS).map(({ word }) => word).join(", ");
   });
 }

@@ -23,7 +23,8 @@ import { draw } from "./room.js";
 // Around 0, 0, and as large to the eye as each other: colours are not all that tells kinds apart.
 const SHAPES = ["M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z", "M-4.1-4.1h8.2v8.2h-8.2z", "M0-5.4L5.2 3.9h-10.4z", "M0-5.8L5.8 0L0 5.8L-5.8 0z"];
 const [MARGIN, NEAR, MOVED] = [26, 18, 4]; // pixels: around all points, to one that is pointed at, and of a hand that trembles
-const [CELL, LINE, LETTER, WIDE_LETTER] = [6, 13, 5.9, 11]; // pixels: of the grid that shows what is free, and of labels
+const [CELL, LINE, LETTER, WIDE_LETTER] = [6, 13, 6.3, 11]; // pixels: of the grid that shows what is free, and of labels
+const [BESIDE, BESIDE_RING] = [8, 13]; // pixels from a point to its label
 const [MOST_LABELS, MOST_LETTERS] = [60, 28];
 const MOST_ZOOM = 200;
 
@@ -110,11 +111,12 @@ export function scatter(name, told) {
       const text = whole.length > MOST_LETTERS ? `${whole.slice(0, MOST_LETTERS - 1).trimEnd()}…` : whole;
       const long = [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? WIDE_LETTER : LETTER), 0);
       const [x, y] = seen[at];
-      for (const left of [x + 8, x - 8 - long]) {
+      const away = at === chosen ? BESIDE_RING : BESIDE;
+      for (const left of [x + away, x - away - long]) {
         const free = cells(left + 2, y - LINE / 2, left + long - 2, y + LINE / 2); // not the point's own place
         if (!free || free.some((cell) => taken[cell])) continue;
         take(free);
-        texts.push(draw("text", { x: left < x ? x - 8 : left, y: y + 4, class: left < x ? "before" : null }, text));
+        texts.push(draw("text", { x: left < x ? x - away : left, y: y + 4, class: left < x ? "before" : null }, text));
         break;
       }
       if (texts.length >= MOST_LABELS) break;
