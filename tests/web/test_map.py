@@ -40,7 +40,7 @@ def spots_of(panel: Locator) -> Locator:
 def choose_file(panel: Locator, name: str, data: bytes) -> None:
     panel.get_by_label("Map of").select_option("file")
     file: Any = {"name": name, "mimeType": "text/plain", "buffer": data}
-    panel.get_by_label("File").set_input_files(file)
+    panel.get_by_label("File", exact=True).set_input_files(file)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,27 @@ def test_two_chats_on_the_map_and_a_click_opens_one(with_chats: User) -> None:
         spot.click()
         expect(current).to_have_text(title)
     assert user.complaints == []
+
+
+TAP = """spot => {
+    const {x, y, width, height} = spot.getBoundingClientRect();
+    const place = {clientX: x + width / 2, clientY: y + height / 2, bubbles: true};
+    for (const type of ["pointerdown", "pointerup", "click"])
+        spot.dispatchEvent(new PointerEvent(type, {...place, pointerType: "touch"}));
+}"""
+
+
+def test_a_finger_reads_first_and_then_opens(with_chats: User) -> None:
+    user = with_chats
+    panel = opened(user)
+    current = user.page.locator('#chats .open[aria-current="true"]')
+    expect(current).to_have_text("Will rates rise?")
+    spot = panel.get_by_role("option", name="Do cats purr?")
+    spot.evaluate(TAP)
+    expect(panel.locator(".map-told")).to_contain_text("They do.")
+    expect(current).to_have_text("Will rates rise?")
+    spot.evaluate(TAP)
+    expect(current).to_have_text("Do cats purr?")
 
 
 def test_messages_have_points_and_colours_of_their_writers(with_chats: User) -> None:
@@ -149,7 +170,7 @@ def test_lines_that_are_written_in_another_layout(with_chats: User) -> None:
     panel.get_by_role("button", name="Draw the map").click()
     expect(panel.get_by_role("alert")).to_have_text("Write some lines first.")
     lines = "\n".join(f"{word} {number}" for word in ("cat", "rate") for number in range(5))
-    panel.get_by_label("Lines").fill(lines)
+    panel.get_by_label("Lines", exact=True).fill(lines)
     panel.get_by_role("button", name="Draw the map").click()
     spots = spots_of(panel)
     expect(spots).to_have_count(10)
