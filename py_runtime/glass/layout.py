@@ -13,7 +13,7 @@ from py_runtime.base.cancel import CancelToken
 
 Progress = Callable[[int, int], None]  # (done, of all)
 
-OVERSAMPLED, ITERATIONS = 10, 8  # of the subspace that principal components are found in
+OVERSAMPLED, ITERATIONS = 10, 5  # of the subspace that principal components are found in
 NOISE = 1e-6  # of the largest component: what is smaller says nothing
 PERPLEXITY = 30.0  # neighbours that count for a point
 LOG_PRECISION, HALVINGS = (-12.0, 25.0), 24  # between which it is sought, and how closely
@@ -26,7 +26,9 @@ LEAST_APART = 0.1  # the mean silhouette of groups that are worth a colour
 TINY = 1e-12
 
 
-def principal(vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+async def principal(
+    vectors: np.ndarray, count: int, cancel: CancelToken
+) -> tuple[np.ndarray, np.ndarray]:
     """Return coordinates [N, count] along the principal components, and each one's share of it all.
 
     They are found in a subspace that is a little larger (Halko et al. 2011); where there are no
@@ -38,6 +40,8 @@ def principal(vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     guess = np.random.default_rng(0).standard_normal((rows.shape[1], size))
     basis, _ = np.linalg.qr(rows @ guess)  # [N, size]
     for _ in range(ITERATIONS):
+        await asyncio.sleep(0)  # a caller may cancel
+        cancel.check()
         basis, _ = np.linalg.qr(rows @ (rows.T @ basis))
     left, lengths, _ = np.linalg.svd(basis.T @ rows, full_matrices=False)
     found = (basis @ left * lengths)[:, :count]

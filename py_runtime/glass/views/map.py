@@ -66,7 +66,7 @@ async def map_texts(
     found = np.stack(vectors)  # [different texts, W]
     if not np.isfinite(found).all():
         raise InputError(f"{model.manifest.name} gives embeddings that are no numbers")
-    points, shares = principal(found, COMPONENTS)
+    points, shares = await principal(found, COMPONENTS, cancel)
 
     def laid_out(step: int, _: int) -> None:
         progress(read + step, total)

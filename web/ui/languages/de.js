@@ -105,6 +105,8 @@ export const texts = {
   "Open this chat": "Diesen Chat öffnen",
   "Point at a text to read it; click it to open its chat. Keys: arrows, Enter, + and −. Ctrl and the wheel zoom.": "Zeige auf einen Text, um ihn zu lesen; klicke ihn an, um seinen Chat zu öffnen. Tasten: Pfeile, Enter, + und −. Strg und das Rad vergrößern.",
   "Point at a text to read it. Keys: arrows, + and −. Ctrl and the wheel zoom.": "Zeige auf einen Text, um ihn zu lesen. Tasten: Pfeile, + und −. Strg und das Rad vergrößern.",
+  "Tap a point to read its text, and once more to open its chat.": "Tippe auf einen Punkt, um den Text zu lesen, und noch einmal, um den Chat zu öffnen.",
+  "Tap a point to read its text.": "Tippe auf einen Punkt, um den Text zu lesen.",
   "This chat was deleted.": "Dieser Chat wurde gelöscht.",
   "{0} is too large for a map: its lines may have 20 MB": "{0} ist zu groß für eine Karte: Die Zeilen dürfen 20 MB haben",
   "{0} is not a text in UTF-8": "{0} ist kein Text in UTF-8",

@@ -266,9 +266,12 @@ function tell(pointed = -1) {
   );
 }
 
-const hint = () => (found?.spots[0]?.chat
-  ? t`Point at a text to read it; click it to open its chat. Keys: arrows, Enter, + and −. Ctrl and the wheel zoom.`
-  : t`Point at a text to read it. Keys: arrows, + and −. Ctrl and the wheel zoom.`);
+function hint() {
+  const isOfChats = !!found?.spots[0]?.chat;
+  if (matchMedia("(pointer: coarse)").matches) return isOfChats ? t`Tap a point to read its text, and once more to open its chat.` : t`Tap a point to read its text.`;
+  if (isOfChats) return t`Point at a text to read it; click it to open its chat. Keys: arrows, Enter, + and −. Ctrl and the wheel zoom.`;
+  return t`Point at a text to read it. Keys: arrows, + and −. Ctrl and the wheel zoom.`;
+}
 
 /** @param {number} at */
 function openChat(at) {

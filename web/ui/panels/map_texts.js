@@ -94,6 +94,7 @@ export async function ofFile(file) {
 // ---- groups
 
 const WORDS = 3; // that name a group
+const WORD = /[\p{L}\p{M}]{4,}/gu; // shorter ones tell little
 const LEAST_MORE = 0.15; // the share of its texts that have a word, less that of the others
 const LEAST_OWN = 0.7; // of the texts that have it
 
@@ -107,7 +108,7 @@ export function namesOf(spots, groups, count) {
   const sizes = Array(count).fill(0);
   spots.forEach(({ text }, at) => {
     sizes[groups[at]]++;
-    for (const word of new Set(text.toLocaleLowerCase().match(/[\p{L}\p{M}]{3,}/gu))) {
+    for (const word of new Set(text.toLocaleLowerCase().match(WORD))) {
       const texts = found.get(word) ?? Array(count).fill(0);
       texts[groups[at]]++;
       found.set(word, texts);

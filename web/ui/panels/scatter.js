@@ -23,8 +23,9 @@ import { draw } from "./room.js";
 // Around 0, 0, and as large to the eye as each other: colours are not all that tells kinds apart.
 const SHAPES = ["M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z", "M-4.1-4.1h8.2v8.2h-8.2z", "M0-5.4L5.2 3.9h-10.4z", "M0-5.8L5.8 0L0 5.8L-5.8 0z"];
 const [MARGIN, NEAR, MOVED] = [26, 18, 4]; // pixels: around all points, to one that is pointed at, and of a hand that trembles
-const [CELL, LINE, LETTER, WIDE_LETTER] = [6, 13, 6.3, 11]; // pixels: of the grid that shows what is free, and of labels
+const [CELL, LINE, LETTER, WIDE_LETTER] = [4, 13, 6.3, 11]; // pixels: of the grid that shows what is free, and of labels
 const [BESIDE, BESIDE_RING] = [8, 13]; // pixels from a point to its label
+const BEFORE = { start: 0, middle: 0.5, end: 1 }; // of a label's length, by its anchor
 const [MOST_LABELS, MOST_LETTERS] = [60, 28];
 const MOST_ZOOM = 200;
 
@@ -112,11 +113,13 @@ export function scatter(name, told) {
       const long = [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? WIDE_LETTER : LETTER), 0);
       const [x, y] = seen[at];
       const away = at === chosen ? BESIDE_RING : BESIDE;
-      for (const left of [x + away, x - away - long]) {
-        const free = cells(left + 2, y - LINE / 2, left + long - 2, y + LINE / 2); // not the point's own place
+      const sides = [["start", x + away, y], ["end", x - away, y], ["middle", x, y - away - 4], ["middle", x, y + away + 4]];
+      for (const [anchor, from, middle] of /** @type {[keyof typeof BEFORE, number, number][]} */ (sides)) {
+        const left = from - BEFORE[anchor] * long;
+        const free = cells(left + 2, middle - LINE / 2, left + long - 2, middle + LINE / 2); // not the point's own place
         if (!free || free.some((cell) => taken[cell])) continue;
         take(free);
-        texts.push(draw("text", { x: left < x ? x - away : left, y: y + 4, class: left < x ? "before" : null }, text));
+        texts.push(draw("text", { x: from, y: middle + 4, "text-anchor": anchor }, text));
         break;
       }
       if (texts.length >= MOST_LABELS) break;
@@ -126,9 +129,10 @@ export function scatter(name, told) {
 
   // ---- where one looks
 
-  /** @type {(by: number, x?: number, y?: number) => void} */
-  function zoomBy(by, x = width / 2, y = height / 2) {
+  /** Zooms around a place; without one, around what is chosen, or a point near the middle. @type {(by: number, place?: number[]) => void} */
+  function zoomBy(by, place) {
     if (!marks.length) return;
+    const [x, y] = place ?? seen[chosen] ?? seen.reduce((best, each) => (fromMiddle(each) < fromMiddle(best) ? each : best));
     const next = Math.min(Math.max(zoom * by, 1), MOST_ZOOM);
     const { scale, middle } = fitted();
     const [left, up] = [(x - width / 2) / scale, (height / 2 - y) / scale];
@@ -136,6 +140,9 @@ export function scatter(name, told) {
     zoom = next;
     paint();
   }
+
+  /** @param {number[]} place */
+  const fromMiddle = ([x, y]) => Math.hypot(x - width / 2, y - height / 2);
 
   /** @type {(x: number, y: number) => void} */
   function pan(x, y) {
@@ -201,7 +208,7 @@ export function scatter(name, told) {
       if (!other) return pan(x, y);
       const { left, top } = drawing.getBoundingClientRect();
       const apart = (/** @type {PointerEvent} */ one) => Math.max(Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY), 1);
-      zoomBy(apart(moved) / apart(last), (moved.clientX + other.clientX) / 2 - left, (moved.clientY + other.clientY) / 2 - top);
+      zoomBy(apart(moved) / apart(last), [(moved.clientX + other.clientX) / 2 - left, (moved.clientY + other.clientY) / 2 - top]);
     }
   }
 
@@ -235,7 +242,7 @@ export function scatter(name, told) {
   /** @param {MouseEvent} event */
   function ondblclick(event) {
     const { left, top } = drawing.getBoundingClientRect();
-    if (pointAt(event) < 0) zoomBy(2, event.clientX - left, event.clientY - top);
+    if (pointAt(event) < 0) zoomBy(2, [event.clientX - left, event.clientY - top]);
   }
 
   /** @param {WheelEvent} event */
@@ -243,7 +250,7 @@ export function scatter(name, told) {
     if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
     event.preventDefault();
     const { left, top } = drawing.getBoundingClientRect();
-    zoomBy(1.002 ** -event.deltaY, event.clientX - left, event.clientY - top);
+    zoomBy(1.002 ** -event.deltaY, [event.clientX - left, event.clientY - top]);
   }
 
   /** The next point that is looked for, in a direction. @type {(x: number, y: number) => number} */
@@ -275,9 +282,9 @@ export function scatter(name, told) {
       Home: () => choose(next(1, 0)),
       End: () => choose(next(-1, marks.length - 1)),
       Enter: () => { if (chosen >= 0) told.enter(chosen); },
-      "+": () => zoomBy(1.5, ...seen[chosen] ?? []),
-      "=": () => zoomBy(1.5, ...seen[chosen] ?? []),
-      "-": () => zoomBy(1 / 1.5, ...seen[chosen] ?? []),
+      "+": () => zoomBy(1.5),
+      "=": () => zoomBy(1.5),
+      "-": () => zoomBy(1 / 1.5),
       0: () => zoomBy(0),
     };
     if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
