@@ -69,7 +69,7 @@ function build(element) {
   selects = {
     source: choice("source", [["chats", t`My chats`], ["messages", t`Messages of my chats`], ["file", t`Lines of a file`], ["own", t`Lines I write here`]], showSource),
     layout: choice("layout", [["neighbours", t`Neighbours (t-SNE)`], ["principal", t`Largest differences (PCA)`]], () => { place(); showFacts(); }),
-    colour: choice("colour", [["group", t`Groups that were found`], ["chat", t`Chat`], ["role", t`Who wrote it`]], () => { only = ""; colour(); }),
+    colour: choice("colour", [["group", t`Groups that were found`], ["chat", t`Chat`], ["role", t`Who wrote it`]], () => { only = ""; colour(); mark(); }),
   };
   const chooser = make("input", { type: "file", accept: ".txt,.text,.md,.markdown,.csv,.tsv,.jsonl,.ndjson,.log", "aria-label": t`File`, onchange: () => takeFile(chooser.files?.[0]) });
   const own = make("textarea", { name: "own", rows: 5, "aria-label": t`Lines`, placeholder: t`One text a line` });
@@ -210,6 +210,7 @@ function sorted() {
   return [...all.values()].sort((a, b) => (isOfGroups ? groups.data[a.of[0]] - groups.data[b.of[0]] : b.of.length - a.of.length));
 }
 
+/** Gives each text its kind, and says what they are. */
 function colour() {
   if (!found) return;
   const all = sorted();
@@ -223,10 +224,9 @@ function colour() {
   if (rest.length) legend.push({ ...rest[0], count: rest.reduce((sum, { count }) => sum + count, 0) });
   const swatch = (/** @type {Kind} */ kind) => draw("svg", { viewBox: "-7 -7 14 14", width: 14, height: 14, "aria-hidden": "true" }, draw("path", { d: shapeOf(kind.kind), fill: kind.colour }));
   fill(parts.legend, ...(legend.length > 1 ? legend : []).map((kind) => make("li", {}, make(
-    "button", { type: "button", "aria-pressed": String(kind.name === only), onclick: () => { only = kind.name === only ? "" : kind.name; colour(); } },
+    "button", { type: "button", "aria-pressed": String(kind.name === only), onclick: () => { only = kind.name === only ? "" : kind.name; colour(); mark(); } },
     swatch(kind), make("span", { class: "name" }, kind.name), make("span", { class: "quiet" }, String(kind.count)),
   ))));
-  mark();
 }
 
 /** @returns {Mark[]} */
