@@ -49,6 +49,11 @@ export const table = {
     look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
     load: () => import("./steering.js"),
   },
+  map: {
+    title: () => t`Map`,
+    look: () => t`Look for islands: chats or lines that the model takes for alike lie together. What lies alone is unlike the rest.`,
+    load: () => import("./map.js"),
+  },
   timeline: {
     title: () => t`Timeline`,
     look: () => t`Look for the widest blocks: there the time goes. What reads as fast as memory allows cannot get faster, only smaller.`,
