@@ -11,6 +11,7 @@ from py_runtime.adapters.adapter import Adapter
 from py_runtime.adapters.errors import AdapterError
 from py_runtime.adapters.gguf import read_gguf_adapter
 from py_runtime.adapters.peft import CONFIG, WEIGHTS, read_peft
+from py_runtime.base.model_errors import DAMAGED, ModelError
 from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.gguf.container import MAGIC
 from py_runtime.gguf.reader import open_gguf
@@ -19,6 +20,7 @@ from py_runtime.weights.open_source import open_source
 
 GGUF, SAFETENSORS = ".gguf", ".safetensors"
 MAX_BYTES = 4 << 30
+TAKEN = f"give a folder of PEFT's, its {SAFETENSORS} file, or a {GGUF} file of an adapter"
 Files = Mapping[str, ByteSource]  # by name
 
 
@@ -78,6 +80,13 @@ def _name(file: str) -> str:
 
 async def read_adapter(files: Files, model_type: str, head_dim: int) -> Adapter:
     """Read an adapter for a model of this type, in config.json, with heads of this width."""
+    try:
+        return await _read(files, model_type, head_dim)
+    except ModelError as error:  # of its files, with advice for those of models
+        raise AdapterError(str(error).removesuffix(f"; {DAMAGED}"), TAKEN) from error
+
+
+async def _read(files: Files, model_type: str, head_dim: int) -> Adapter:
     ggufs = [source for name, source in files.items() if name.lower().endswith(GGUF)]
     weights = [source for name, source in files.items() if name.endswith(SAFETENSORS)]
     if len(ggufs) + len(weights) != 1:
