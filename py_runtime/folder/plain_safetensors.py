@@ -79,14 +79,27 @@ class PlainTensors:
 
 def read_safetensors(file: str, data: bytes) -> PlainTensors:
     """Read the whole file; what the safetensors format forbids is refused."""
-    if len(data) < LENGTH_BYTES:
-        raise TensorHeaderError(f"{file} has {len(data)} bytes; a safetensors file has at least 8")
-    length = int.from_bytes(data[:LENGTH_BYTES], "little")
-    start = LENGTH_BYTES + length
-    if length > MAX_HEADER_BYTES or start > len(data):
+    end = plain_header_end(file, data[:LENGTH_BYTES], len(data))
+    stored, metadata = read_plain_header(file, data[:end], len(data))
+    return PlainTensors(file, data, stored, metadata)
+
+
+def plain_header_end(file: str, start: bytes, size: int) -> int:
+    """Return how many bytes of a file of this size hold its header, given its first 8."""
+    if size < LENGTH_BYTES:
+        raise TensorHeaderError(f"{file} has {size} bytes; a safetensors file has at least 8")
+    length = int.from_bytes(start, "little")
+    if length > MAX_HEADER_BYTES or LENGTH_BYTES + length > size:
         raise TensorHeaderError(f"{file} is not a safetensors file: its header would not fit in it")
+    return LENGTH_BYTES + length
+
+
+def read_plain_header(
+    file: str, header: bytes, size: int
+) -> tuple[Mapping[str, Stored], Mapping[str, str]]:
+    """Return the tensors of a file of this size and its metadata, given what holds its header."""
     try:
-        members = parse_strict_json(data[LENGTH_BYTES:start])
+        members = parse_strict_json(header[LENGTH_BYTES:])
     except ValueError as error:
         raise TensorHeaderError(f"{file}: the header is not JSON: {error}") from None
     if not isinstance(members, dict):
@@ -94,17 +107,15 @@ def read_safetensors(file: str, data: bytes) -> PlainTensors:
     metadata = members.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise TensorHeaderError(f"{file}: {METADATA} must be an object of strings")
-    stored = {name: _entry(file, name, facts, start) for name, facts in members.items()}
-    position = start
+    position = len(header)
+    stored = {name: _entry(file, name, facts, position) for name, facts in members.items()}
     for name, entry in sorted(stored.items(), key=lambda each: (each[1].begin, each[1].end)):
         if entry.begin != position:
             raise TensorLayoutError(f"{file}: {short(name)} leaves a hole or overlaps another")
         position = entry.end
-    if position != len(data):
-        raise TensorLayoutError(
-            f"{file}: its tensors end at byte {position}, the file at {len(data)}"
-        )
-    return PlainTensors(file, data, stored, metadata)
+    if position != size:
+        raise TensorLayoutError(f"{file}: its tensors end at byte {position}, the file at {size}")
+    return stored, metadata
 
 
 def _entry(file: str, name: str, facts: Any, start: int) -> Stored:
