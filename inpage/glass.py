@@ -25,6 +25,7 @@ from py_runtime.glass.views.lens import lens
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
+from py_runtime.glass.workspace import close
 from py_runtime.ops.registry import Op
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Score",
     "attention",
     "clear",
+    "close",
     "edits_of",
     "graph_view",
     "hooks",

@@ -27,6 +27,7 @@ from py_runtime.glass.views.lens import lens
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
+from py_runtime.glass.workspace import close
 from py_runtime.model import Model
 
 Fields = dict[str, Any]
@@ -127,6 +128,12 @@ async def _cache(model: Model, fields: Fields, progress: Progress, cancel: Cance
     }
 
 
+async def _close(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
+    """Free what views have left on the device."""
+    _all_taken(fields)
+    await close(model)
+
+
 # Steering ----------------------------------------------------------------------------------------
 
 
@@ -195,6 +202,7 @@ VIEWS: dict[str, View] = {
     "tokens": _tokens,
     "hooks": _hooks,
     "cache": _cache,
+    "close": _close,
     "edits": _edits,
     "steer": _steer,
     "strength": _strength,
