@@ -1,4 +1,4 @@
-"""Adapters: PEFT's two files, and GGUF's, up to the graph they change; and safetensors files."""
+"""Adapters, steering vectors, safetensors files: up to the graph or the numbers they change."""
 
 import json
 from functools import cache
@@ -13,6 +13,10 @@ from py_runtime.adapters.peft import CONFIG, WEIGHTS
 from py_runtime.folder.plain_safetensors import read_safetensors, write_safetensors
 from py_runtime.folder.safetensors_header import LENGTH_BYTES
 from py_runtime.gguf.model import open_model
+from py_runtime.glass.anatomy import Anatomy
+from py_runtime.glass.edits import Edit, Place, affine, rows_of
+from py_runtime.glass.points import HookPoint, points_of
+from py_runtime.glass.steering_vectors import read_vector, stream_hook
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import DEFAULT_PASSES, JOINING, run_passes
 from py_runtime.passes.add_low_rank import AddLowRank, linears_of
@@ -37,6 +41,19 @@ FACTORS = random_factors({Q: (WIDTH, WIDTH), DOWN: (WIDTH, HIDDEN)}, 4, 1)
 FUSED = {"self_attn.qkv_proj": (64, WIDTH), "self_attn.q_proj": (2 * WIDTH, WIDTH)}
 KEYS = ("general.type", "general.architecture", "adapter.type", "adapter.lora.alpha")
 PLAIN_VALUES = [8, 2**31, 0.5, True, "", "lora", "adapter", "F32", "\0", "💚", b"\xff"]
+NUMBERS_IN_WORDS = [
+    "0",
+    "-1",
+    "1",
+    "9" * 4000,
+    "9" * 5000,
+    "1e999",
+    "1e300",
+    "nan",
+    "-inf",
+    "",
+    "٣",
+]
 HEADER = 700  # bytes of these files that come before their data, nearly
 APART = b"\n\0\n"  # between the family, PEFT's config and the tensors
 SOUND = write_safetensors(peft_tensors(FACTORS), {"format": "pt"})
@@ -153,6 +170,45 @@ def read_gguf(data: bytes) -> None:
     apply(result_of(read_adapter(files, "llama", HEAD_DIM)))
 
 
+# Steering vectors --------------------------------------------------------------------------------
+
+
+def vector_files() -> list[bytes]:
+    facts = {"format": "inpage-steering", "name": "tone", "layer": "0", "strength": "-2"}
+    vector = np.linspace(-1, 1, WIDTH, dtype=np.float32)
+    return [write_safetensors({"vector": vector}, {**facts, "model": "a", "model_hash": "b"})]
+
+
+def lie_in_header(rng: Random, base: bytes) -> bytes:
+    if rng.random() < 0.4:
+        return change(rng, base)
+    end = LENGTH_BYTES + int.from_bytes(base[:LENGTH_BYTES], "little")
+    header = json.loads(base[LENGTH_BYTES:end])
+    facts, data = header["__metadata__"], base[end:]
+    facts[rng.choice(["layer", "strength"])] = rng.choice(NUMBERS_IN_WORDS)
+    if rng.random() < 0.5:  # a sound header of another shape
+        shape = rng.choice([[], [0], [1], [0, WIDTH], [2, WIDTH], [WIDTH, 1], [1, 1, WIDTH]])
+        data = bytes(4 * int(np.prod(shape)))
+        header["vector"] |= {"shape": shape, "data_offsets": [0, len(data)]}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(LENGTH_BYTES, "little") + text + data
+
+
+@cache
+def points() -> dict[str, HookPoint]:
+    return points_of(Anatomy.of(program()))
+
+
+def read_steering(data: bytes) -> None:
+    """Do what steering by the vector does with it, up to the numbers on the device."""
+    stored = read_vector(data, "x.safetensors")
+    given = {"vector": stored.values, "strength": stored.strength, "name": stored.name}
+    edit = Edit.parse({"hook": stream_hook(stored.layer), **given})
+    place = Place.of(points(), edit.hook)
+    assert rows_of(edit, place) > 0
+    assert all(np.isfinite(numbers).all() for numbers in affine(edit, place))
+
+
 # Safetensors -------------------------------------------------------------------------------------
 
 
@@ -168,5 +224,6 @@ TARGETS = [
     Target("adapter of fused modules", fused_files, lie_in_json, read_fused, count=1000),
     Target("adapter in gguf", gguf_files, change, read_gguf, count=2000),
     Target("adapter in gguf that lies", gguf_files, lie_in_gguf, read_gguf, count=2000),
+    Target("steering vector", vector_files, lie_in_header, read_steering, count=3000),
     Target("plain safetensors", lambda: [SOUND], change, read_tensors, count=3000),
 ]
