@@ -28,6 +28,7 @@ from py_runtime.glass.views.map import map_texts
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
+from py_runtime.glass.workspace import close
 from py_runtime.ops.registry import Op
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Score",
     "attention",
     "clear",
+    "close",
     "edits_of",
     "feature_edit",
     "features",

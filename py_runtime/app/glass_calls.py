@@ -29,6 +29,7 @@ from py_runtime.glass.views.map import map_texts
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
+from py_runtime.glass.workspace import close
 from py_runtime.model import Model
 
 Fields = dict[str, Any]
@@ -129,6 +130,12 @@ async def _cache(model: Model, fields: Fields, progress: Progress, cancel: Cance
     }
 
 
+async def _close(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
+    """Free what views have left on the device."""
+    _all_taken(fields)
+    await close(model)
+
+
 # Steering ----------------------------------------------------------------------------------------
 
 
@@ -204,6 +211,7 @@ VIEWS: dict[str, View] = {
     "tokens": _tokens,
     "hooks": _hooks,
     "cache": _cache,
+    "close": _close,
     "edits": _edits,
     "steer": _steer,
     "strength": _strength,

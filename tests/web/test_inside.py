@@ -12,7 +12,7 @@ from tests.conftest import serving
 from tests.toy_model import write_toy_model
 from tests.web.test_engine_room import exported, panel
 from tests.web.test_looks import assert_accessible
-from tests.web.user import User
+from tests.web.user import User, until
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +27,7 @@ HEADINGS = {
 }
 MIXERS = ("lfm2", "qwen3.5", "gemma 2")  # short convolutions, delta nets, sliding windows
 EXPERTS = "gpt-oss"
+HELD = "inpage.python('engine.device.counters.buffer_bytes_alive')"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,21 @@ def test_an_answer_leads_to_its_logit_lens_in_two_clicks(answered: User) -> None
     rows = json.loads(exported(answered.page, "Data (JSON)"))
     assert len(rows) == cells.count()
     assert b"<svg" in exported(answered.page, "Picture (SVG)")
+
+
+def test_a_closed_dock_keeps_nothing_on_the_device(answered: User) -> None:
+    def held() -> int:
+        nbytes: int = answered.page.evaluate(HELD)
+        return nbytes
+
+    answered.page.evaluate("inpage.glass('close')")
+    before = held()
+    lens = open_from_answer(answered, "Logit lens")
+    expect(lens.locator(".cell").first).to_be_visible()
+    lens.locator('[data-at="0"]').click()
+    until(answered.page, lambda: held() > before, "the lens has graphs of its own")
+    answered.page.locator("#dockClose").click()
+    until(answered.page, lambda: held() == before, "closing the dock frees them")
 
 
 def test_a_click_on_a_cell_follows_its_position(answered: User) -> None:
