@@ -910,6 +910,8 @@ export const messages = {
   no_model: "kein Modell ist geladen: Lade zuerst eines",
   prompt_too_long: "dieser Chat hat {prompt_tokens} Tokens, und der Kontext des Modells fasst {context}, die Antwort eingeschlossen: Kürze ihn, oder lass die ältesten Nachrichten weg",
   prompt_far_too_long: "dieser Chat hat mindestens {prompt_tokens} Tokens, und der Kontext des Modells fasst {context}, die Antwort eingeschlossen: Kürze ihn, oder lass die ältesten Nachrichten weg",
+  question_too_long: "diese Nachricht allein ergibt {prompt_tokens} Tokens, und der Kontext des Modells fasst {context}, die Antwort eingeschlossen: Bearbeite und kürze sie",
+  question_far_too_long: "diese Nachricht allein ergibt mindestens {prompt_tokens} Tokens, und der Kontext des Modells fasst {context}, die Antwort eingeschlossen: Bearbeite und kürze sie",
   gpu_buffer_too_small: "{name} braucht einen GPU-Puffer von {needed:bytes}, und diese GPU erlaubt {limit:bytes} ({limit_name}): Wähle ein kleineres Modell, oder benutze einen anderen Browser oder eine andere GPU",
   memory_too_small: "{name} braucht {needed:bytes} Speicher, und auf dem Prozessor sind von {limit:bytes} noch {left:bytes} frei: Wähle ein kleineres Modell oder eine kleinere Quantisierung, entlade ein anderes, oder benutze eine Grafikkarte",
   processor_lost: "die Threads des Prozessors endeten zu oft",
