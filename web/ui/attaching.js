@@ -19,9 +19,9 @@ const { attached, draft } = page;
 const loadFiles = lazy(() => import("./chat_files.js"));
 const loadPdf = lazy(() => import("./pdf.js"));
 
-/** Takes files in, as what they hold. @param {File[]} given */
-export function attach(given) {
-  for (const file of given) take(file);
+/** Takes files in, as what they hold, in their order. @param {File[]} given */
+export async function attach(given) {
+  for (const file of given) await take(file);
 }
 
 /** @param {File} file */
@@ -132,13 +132,13 @@ const counted = new WeakMap(); // the model that counted a file
 async function count(file) {
   const { loaded } = inpage;
   if (!loaded || counted.get(file) === loaded) return;
-  counted.set(file, loaded);
   file.tokens = await tokensOf(file);
   emit("fileschange");
 }
 
 /** How many tokens a file takes, alone in a message. @param {DraftFile} file */
 export async function tokensOf(file) {
+  counted.set(file, inpage.loaded);
   const content = wholeOf({ content: "", attachments: [file] });
   const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
   return tokens;

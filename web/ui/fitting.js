@@ -55,8 +55,9 @@ async function show(used, alone, context, isBusy) {
   if (mine !== turn) return;
   const hasMore = alone < used; // messages before it
   const longest = [...files].sort((a, b) => b.tokens - a.tokens).slice(0, MAX_FILES);
+  const enough = longest.filter(({ tokens }) => used - tokens < context);
   const buttons = [
-    ...longest.map((file) => buttonOf(t`Remove ${file.name}`, () => remove(file))),
+    ...(enough.length ? enough : longest).map((file) => buttonOf(t`Remove ${isolated(file)}`, () => remove(file))),
     ...(hasMore && page.editing.hidden && (alone < context || files.length) ? [buttonOf(t`Start a new chat with it`, moveToNewChat)] : []),
     ...(hasMore && alone < context ? [buttonOf(t`Leave out the oldest messages`, () => { hide(); send({ context_overflow: "drop_oldest" }); })] : []),
   ];
@@ -71,6 +72,9 @@ async function show(used, alone, context, isBusy) {
   tooLong.hidden = false;
   if (!isBusy) await offerParts(longest, used, context, mine);
 }
+
+/** Gives a name that does not turn the words around it, where it is written from right to left. @param {DraftFile} file */
+const isolated = ({ name }) => (/[\u0590-\u08ff\ufb1d-\ufefc]/.test(name) ? `\u2068${name}\u2069` : name);
 
 /** @type {(words: string, act: () => void) => HTMLButtonElement} */
 function buttonOf(words, act) {
@@ -102,8 +106,8 @@ async function offerParts(longest, used, context, mine) {
     const part = await partOfFile(file, used, room);
     if (mine !== turn) return;
     if (!part) continue;
-    const { name, starts, tokens, whole } = part;
-    const count = starts.length;
+    const { starts: { length: count }, tokens, whole } = part;
+    const name = isolated(file);
     const words = whole ? t`Use the first ${tokens} tokens of ${name}` : count > 1 ? t`Use the first ${count} pages of ${name}` : t`Use the first page of ${name}`;
     partOf(tooLong, "buttons").prepend(buttonOf(words, () => setFiles(files.map((each) => (each === file ? part : each)))));
   }
@@ -132,14 +136,15 @@ async function partOfFile(file, used, room) {
   const count = starts.findLastIndex((start) => start <= fits);
   if (pages && count > 0) {
     const part = { ...file, text: text.slice(0, starts[count]), starts: starts.slice(0, count), title: line(name, t`the first ${count} of ${pages} pages`) };
-    return { ...part, tokens: await tokensOf(part) };
+    part.tokens = await tokensOf(part);
+    return part;
   }
   const part = beginning(fits);
   const own = await tokensOf(part);
   if (own < LEAST) return undefined;
   const all = whole || tokens;
   const begun = starts.filter((start) => start < part.text.length);
-  return { ...part, starts: begun, tokens: own, whole: all, title: line(name, t`the first ${own} of ${all} tokens`) };
+  return Object.assign(part, { starts: begun, tokens: own, whole: all, title: line(name, t`the first ${own} of ${all} tokens`) });
 }
 
 /** Gives the beginning of a text, up to the end of a word. @type {(text: string, end: number) => string} */
