@@ -30,6 +30,11 @@ export async function isRefused() {
     notify(t`A file is still being read: send your message when it is done.`);
     return true;
   }
+  return isTooLong();
+}
+
+/** Whether the message does not fit; shows so, or no longer. */
+async function isTooLong() {
   if (!inpage.loaded) return false; // it waits for a model, which has a context of its own
   const { context } = inpage.loaded;
   const mine = ++turn;
@@ -93,7 +98,7 @@ function moveToNewChat() {
   page.newChat.click();
   setFiles(moved);
   write(text);
-  isRefused(); // as long as it is
+  isTooLong();
 }
 
 // ---- parts of files
@@ -154,6 +159,7 @@ function wordsOf(text, end) {
   return last > end - WORD && last > 0 ? beginning.slice(0, last) : beginning.replace(/[\uD800-\uDBFF]$/, "");
 }
 
-on("draftcounted", () => { if (!tooLong.hidden) isRefused(); });
+on("draftcounted", () => { if (!tooLong.hidden) isTooLong(); });
+on("fileschange", () => { if (!tooLong.hidden && answers.length) isTooLong(); }); // then nobody counts
 on("chatshown", hide);
 on("messagesent", hide);
