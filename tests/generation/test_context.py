@@ -163,7 +163,7 @@ def test_the_last_turn_may_take_the_answers_room(native_toy: Toy) -> None:
 
 @pytest.mark.parametrize("overflow", ["error", "drop_oldest"])
 def test_a_question_that_no_dropping_makes_fit_is_called_so(overflow: str) -> None:
-    """Whoever asks again, with the oldest turns left out, would be refused for ever."""
+    """Refuse it for good: whoever asks again without the oldest turns is refused again."""
     options = GenerationOptions(context_overflow=overflow)
     alone = [message("system", "Be brief."), message("user", "b" * 100)]
     with pytest.raises(ContextLengthError) as refused:

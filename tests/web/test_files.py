@@ -221,7 +221,7 @@ def test_files_that_are_none_are_refused(tab: User) -> None:
 
 
 def test_chats_of_older_versions_stay_as_they_are(tab: User) -> None:
-    """In them, files are part of the text."""
+    """Show them as they were: in them, files are part of the text."""
     tab.import_chats(chat_of(AS_READ, "An answer", version=4))
     expect(tab.questions.locator(".text")).to_have_text(
         re.compile(r"^notes\.csv:[\s\S]*Sum it up$")
@@ -378,7 +378,7 @@ def test_a_question_that_is_too_long_by_itself_is_to_be_shortened(counting: User
 def test_dropping_is_offered_only_where_it_can_help(
     desk: Desk, reason: str, is_offered: bool
 ) -> None:
-    """What is sent before there is a model is counted late."""
+    """Send while there is no model yet: such a message is counted late."""
     user = desk.tab()
     user.page.evaluate(REFUSE, reason)
     user.page.evaluate(NOT_LOADED)

@@ -1,5 +1,8 @@
 // Files that are attached, dropped or pasted: models are opened; what goes with a message, and chats, are for attaching.js.
+// A message is sent once it is known to fit.
 
+import { shown } from "./chats.js";
+import { files as attached, isNearLimit, send } from "./composer.js";
 import { page } from "./elements.js";
 import { on } from "./events.js";
 import { lazy } from "./lazy.js";
@@ -7,9 +10,10 @@ import { arrived } from "./notices.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
 
-const { attachFiles, draft, dropZone } = page;
+const { attachFiles, composer, draft, dropZone } = page;
 const loadAttaching = lazy(() => import("./attaching.js"));
 const loadChips = lazy(() => import("./file_chips.js"));
+const loadFitting = lazy(() => import("./fitting.js"));
 const loadModelFiles = lazy(() => import("./model_files.js"));
 
 /** @param {File[]} files */
@@ -22,6 +26,13 @@ attachFiles.onchange = () => {
 page.attach.hidden = false;
 on("fileschange", async () => (await arrived(loadAttaching()))?.showFiles());
 on("filesshown", async ({ article, files }) => (await arrived(loadChips()))?.show(article, files));
+
+composer.onsubmit = async (/** @type {SubmitEvent} */ event) => {
+  event.preventDefault();
+  const chat = shown;
+  const isRefused = isNearLimit() && (await (await arrived(loadFitting()))?.isRefused() ?? attached.length > 0);
+  if (!isRefused && chat === shown) send();
+};
 
 draft.onpaste = (/** @type {ClipboardEvent} */ event) => {
   const { files, types } = /** @type {DataTransfer} */ (event.clipboardData);

@@ -8,9 +8,7 @@ import { answerIn, answers, promptOf, stop } from "./answers.js";
 import { chats, setShown, shown } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
-import { lazy } from "./lazy.js";
 import { pathOf, slotOf } from "./message_tree.js";
-import { arrived } from "./notices.js";
 import { keep, recall } from "./settings.js";
 import { t } from "./wording.js";
 
@@ -29,7 +27,6 @@ const AROUND = 64; // tokens that a template puts around a message, or fewer
 const MOST_BYTES = 3; // of a character's UTF-8, of which each is a token at most
 
 const { composer, draft } = page;
-const loadFitting = lazy(() => import("./fitting.js"));
 
 /** @type {Editor | undefined} */
 let editor; // of a question that is in the composer
@@ -92,12 +89,6 @@ export function send(options) {
 }
 
 page.stop.onclick = () => { stop(answerIn(shown)); draft.focus(); };
-composer.onsubmit = async (/** @type {SubmitEvent} */ event) => {
-  event.preventDefault();
-  const chat = shown;
-  const isRefused = isNearLimit() && (await (await arrived(loadFitting()))?.isRefused() ?? files.length > 0);
-  if (!isRefused && chat === shown) send();
-};
 draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   // An Enter that ends a word in an input method (IME) does not send.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
@@ -117,8 +108,8 @@ draft.value ||= recall(`inpageDraft ${recall("inpageChat")}`) ?? recall("inpageD
 let typing = 0; // the timer
 let used = 0; // tokens, as they were counted last
 
-/** Whether the message might not fit; until it does, it is sent without a look. */
-const isNearLimit = () => files.length > 0 || (!!inpage.loaded && used + draft.value.length * MOST_BYTES + AROUND > inpage.loaded.context * TIGHT);
+/** Whether the message might not fit: else it is sent without a look. */
+export const isNearLimit = () => files.length > 0 || (!!inpage.loaded && used + draft.value.length * MOST_BYTES + AROUND > inpage.loaded.context * TIGHT);
 
 /**
  * Counts what the model would read if the message was sent now, or as much as is surely too much.

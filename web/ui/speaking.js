@@ -3,7 +3,6 @@
 import { page } from "./elements.js";
 import { plainTextOf } from "./message_actions.js";
 import { notify } from "./notices.js";
-import { voices } from "./speech.js";
 import { t } from "./wording.js";
 
 const { dictate, draft } = page;
@@ -11,15 +10,15 @@ const synthesis = globalThis.speechSynthesis;
 /** @type {Element | undefined} */
 let reading; // the button of the answer that is being read
 
-/** Reads an answer aloud, or stops that. @param {Element} button */
-export function speak(button) {
+/** Reads an answer aloud, or stops that. @type {(button: Element, voices: SpeechSynthesisVoice[]) => void} */
+export function speak(button, voices) {
   const wasReading = reading === button;
   synthesis.cancel();
   if (wasReading) return;
   const text = /** @type {Element} */ (button.closest("article")?.querySelector(".text"));
   const said = new SpeechSynthesisUtterance(plainTextOf(text));
   const language = navigator.language.split("-")[0];
-  said.voice = voices().find(({ lang }) => lang.startsWith(language)) ?? voices()[0];
+  said.voice = voices.find(({ lang }) => lang.startsWith(language)) ?? voices[0];
   said.onend = said.onerror = () => {
     button.ariaPressed = "false";
     if (reading === button) reading = undefined;

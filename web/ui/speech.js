@@ -9,12 +9,12 @@ const { dictate, messages } = page;
 const synthesis = globalThis.speechSynthesis;
 const loadSpeaking = lazy(() => import("./speaking.js"));
 
-export const voices = () => synthesis?.getVoices().filter(({ localService }) => localService) ?? [];
+const voices = () => synthesis?.getVoices().filter(({ localService }) => localService) ?? [];
 const showVoices = () => document.body.toggleAttribute("data-speaks", voices().length > 0);
 
 messages.addEventListener("click", async ({ target }) => {
   const button = /** @type {Element} */ (target).closest('[data-does="speak"]');
-  if (button) (await arrived(loadSpeaking()))?.speak(button);
+  if (button) (await arrived(loadSpeaking()))?.speak(button, voices());
 });
 synthesis?.addEventListener("voiceschanged", showVoices);
 if (synthesis) showVoices();
