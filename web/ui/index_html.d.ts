@@ -24,10 +24,10 @@ type Others = Record<
 
 /** Of what is read, found, attached and kept. */
 type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
-  & Record<"attach" | "dictate" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
-  & Record<"attached" | "dropZone" | "newVersion", HTMLElement>
+  & Record<"attach" | "dictate" | "readerCopy" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
+  & Record<"attached" | "dropZone" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
   & Record<"findChats", HTMLInputElement>
-  & Record<"shortcuts", HTMLDialogElement>;
+  & Record<"reader" | "shortcuts", HTMLDialogElement>;
 
 type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>

@@ -87,6 +87,8 @@ export const messages = {
   no_model: "no model is loaded: load one first",
   prompt_too_long: "this chat has {prompt_tokens} tokens, and the model's context holds {context}, including the answer: shorten it, or drop the oldest turns",
   prompt_far_too_long: "this chat has at least {prompt_tokens} tokens, and the model's context holds {context}, including the answer: shorten it, or drop the oldest turns",
+  question_too_long: "this message alone makes {prompt_tokens} tokens, and the model's context holds {context}, including the answer: edit it, and make it shorter",
+  question_far_too_long: "this message alone makes at least {prompt_tokens} tokens, and the model's context holds {context}, including the answer: edit it, and make it shorter",
   gpu_buffer_too_small: "{name} needs a GPU buffer of {needed:bytes}, and this GPU allows {limit:bytes} ({limit_name}): choose a smaller model, or use another browser or GPU",
   memory_too_small: "{name} needs {needed:bytes} of memory, and on the processor {left:bytes} of {limit:bytes} are left: choose a smaller model or quantisation, unload another one, or run it on a graphics card",
   processor_lost: "the processor's threads ended too often",
