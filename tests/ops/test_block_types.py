@@ -9,6 +9,7 @@ from gguf import GGMLQuantizationType, dequantize
 from py_runtime.base.dtypes import F32, I32
 from py_runtime.gpu.kernel_target import (
     CPU_KERNELS,
+    FLOAT_KERNELS,
     GPU_KERNELS,
     PORTABLE_KERNELS,
     SUBGROUP_KERNELS,
@@ -77,7 +78,8 @@ def check(name: str, runner: Runner, kernels: str) -> None:
         wanted = x.astype(np.float64) @ exact.T + bias
         size = np.abs(x).astype(np.float64) @ np.abs(exact.T) + np.abs(bias)
         by_planes = len(x) > 1 if kernels != CPU_KERNELS else len(x) == 1
-        in_two_planes = kernels != PORTABLE_KERNELS and by_planes and weight.kind.has_scales
+        in_floats = kernels in (PORTABLE_KERNELS, FLOAT_KERNELS)
+        in_two_planes = not in_floats and by_planes and weight.kind.has_scales
         most = TWO_PLANES if in_two_planes else 2e-6
         assert np.max(np.abs(product - wanted) / size) < most
 
@@ -128,13 +130,18 @@ def test_the_ends_of_mxfp4_s_exponents(kernels: str, native: NativeRunner) -> No
 
 @pytest.mark.browser
 def test_the_ends_of_mxfp4_s_exponents_in_the_page(in_page: Runner) -> None:
-    check_extremes(in_page, PORTABLE_KERNELS)
+    for kernels in (PORTABLE_KERNELS, FLOAT_KERNELS):
+        check_extremes(in_page, kernels)
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
     ("name", "kernels"),
-    [(name, PORTABLE_KERNELS) for name in IN_THE_PAGE] + [("Q6_K", SUBGROUP_KERNELS)],
+    [
+        *((name, PORTABLE_KERNELS) for name in IN_THE_PAGE),
+        ("Q6_K", SUBGROUP_KERNELS),
+        *((name, FLOAT_KERNELS) for name in TYPES),
+    ],
 )
 def test_values_are_those_of_the_file_in_the_page(name: str, kernels: str, in_page: Runner) -> None:
     check(name, in_page, kernels)
