@@ -21,6 +21,7 @@ OF_GPUS = {
     "attention/qkv_heads_wide": "attention/qkv_heads",
     "attention/reduce": "attention/reduce_wide",
     "linear/gemm": "linear/gemm_int8",
+    "linear/gemm_f32": "linear/gemm_int8",
     "linear/gemv": "linear/gemm_int8",
     "linear/gemv_f32": "linear/gemm_int8",
     "linear/gemv_int8": "linear/gemm_int8",

@@ -144,6 +144,19 @@ def test_several_tokens_take_two_planes(
         assert worst(got, x, weight, tops) < 1.6e-5  # half of a 32512th of a block's largest column
 
 
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("enough", [1, 10**6])
+def test_floats_are_exact_in_large_and_small_tiles(
+    enough: int, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gemm, "MIN_TILES", enough)
+    rng = np.random.default_rng(columns)
+    writer, weight = product(columns, rng, tokens=70)
+    calls = [of_many_sizes(rng, tokens, columns) for tokens in TOKENS]
+    for x, got in zip(calls, multiply_each(native.device, writer, calls, FLOATS), strict=True):
+        assert worst(got, x, weight) < 1e-6
+
+
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("tokens", [1, 5])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
