@@ -51,7 +51,7 @@ def constants(writer: ProgramWriter, parts: Mapping[str, np.ndarray]) -> list[Re
     return [writer.constant(name, part) for name, part in parts.items()]
 
 
-def check(name: str, runner: Runner, kernels: str) -> None:
+def check(name: str, runner: Runner, kernels: str, enough_tiles: int | None = None) -> None:
     rng = np.random.default_rng(len(name))
     unit = {"F16": 4, "BF16": 4}.get(name, 256 if name.endswith(("_K", "_XS")) else 32)
     weight = random_weight(name, ROWS, COLUMNS[unit], rng)
@@ -70,6 +70,7 @@ def check(name: str, runner: Runner, kernels: str) -> None:
         constants=writer.constants,
         calls=calls,
         kernels=kernels,
+        enough_tiles=enough_tiles,
     )
     exact = weight.values.astype(np.float64)
     bias = np.linspace(-1, 1, ROWS, dtype=np.float32).astype(np.float64)
@@ -88,6 +89,11 @@ def check(name: str, runner: Runner, kernels: str) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_values_are_those_of_the_file(name: str, kernels: str, native: NativeRunner) -> None:
     check(name, native, kernels)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_floats_meet_values_in_large_tiles(name: str, runner: Runner) -> None:
+    check(name, runner, FLOAT_KERNELS, enough_tiles=1)
 
 
 def check_extremes(runner: Runner, kernels: str) -> None:

@@ -22,6 +22,11 @@ def test_op_equals_torch_by_floats(case: Case, runner: Runner) -> None:
 
 
 @pytest.mark.parametrize("case", IN_BLOCKS, ids=lambda case: case.name)
+def test_op_equals_torch_by_floats_in_large_tiles(case: Case, runner: Runner) -> None:
+    check(case, runner, FLOAT_KERNELS, enough_tiles=1)
+
+
+@pytest.mark.parametrize("case", IN_BLOCKS, ids=lambda case: case.name)
 def test_op_equals_torch_by_floats_in_the_smallest_workgroups(
     case: Case, native: NativeRunner
 ) -> None:
