@@ -38,8 +38,8 @@ DEVICES = [
     (KernelTarget(lanes=4), SMALL),
     (KernelTarget(lanes=4, storage_buffers=16), ROOMY),
     (KernelTarget(wide=True), SMALL),
-    (KernelTarget(wide=True, one_token=FLOATS, many_tokens=FLOATS), SMALL),
     *((KernelTarget(wide=True, lanes=32, storage_buffers=count), ROOMY) for count in (8, 10, 16)),
+    (KernelTarget(True, 32, 16, one_token=FLOATS, many_tokens=FLOATS), ROOMY),
 ]
 EPILOGUES = {
     "rows + residual": {"epilogue": "rows", "output": "residual"},
