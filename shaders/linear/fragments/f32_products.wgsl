@@ -4,31 +4,34 @@
 
 const HALF_OCTETS = 4u / HALVES;
 
-// The dot product of a half that has one scale.
-fn half_dot(held: WeightBlock, place: u32, half: u32) -> f32 {
-  let affine = half_affine(held, half);
-  var sum = 0.0;
+// The dot products of a half that has one scale, with two rows.
+fn half_dots(upper: WeightBlock, lower: WeightBlock, place: u32, half: u32) -> vec2f {
+  var sums = vec2f();
   var added = 0.0;
   for (var of_half = 0u; of_half < HALF_OCTETS; of_half++) {
     let at = half * HALF_OCTETS + of_half;
-    sum += octet_dot(float_octet(held, at), x_tile[place].octets[at]);
+    let columns = x_tile[place].octets[at];
+    sums.x += octet_dot(float_octet(upper, at), columns);
+    sums.y += octet_dot(float_octet(lower, at), columns);
     added += x_tile[place].sums[at];
   }
+  let above = half_affine(upper, half);
+  let below = half_affine(lower, half);
   // The bytes' unit comes first: a scale may be too small for it.
-  sum *= BYTE_UNIT;
-  sum *= affine.x;
+  sums *= BYTE_UNIT;
+  sums *= vec2f(above.x, below.x);
   if (ADDS) {
-    sum += affine.y * added;
+    sums += added * vec2f(above.y, below.y);
   }
-  return sum;
+  return sums;
 }
 
-fn block_dot(held: WeightBlock, place: u32) -> f32 {
-  var sum = half_dot(held, place, 0u);
+fn block_dots(upper: WeightBlock, lower: WeightBlock, place: u32) -> vec2f {
+  var sums = half_dots(upper, lower, place, 0u);
   if (HALVES == 2u) {
-    sum += half_dot(held, place, 1u);
+    sums += half_dots(upper, lower, place, 1u);
   }
-  return sum;
+  return sums;
 }
 
 // Computes an invocation's share of the products with a pair of rows.
@@ -45,8 +48,7 @@ fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
       var now = next;
       next = fetch(rows, tile + place + UNROLL * PAIR_LANES);
       for (var step = 0u; step < UNROLL; step++) {
-        share.sums.x += block_dot(now.upper[step], place + step * PAIR_LANES);
-        share.sums.y += block_dot(now.lower[step], place + step * PAIR_LANES);
+        share.sums += block_dots(now.upper[step], now.lower[step], place + step * PAIR_LANES);
       }
     }
     workgroupBarrier();
