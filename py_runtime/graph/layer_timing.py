@@ -20,10 +20,25 @@ from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.graph import Graph
 from py_runtime.graph.timed_plan import TimedPlan
-from py_runtime.passes.chain import Chain
-from py_runtime.passes.linear_calls import LINEARS, linear_call
-from py_runtime.program import Program, op_names
-from py_runtime.program.weight_kinds import BLOCK_KINDS, Q4GSW, pack_linear_scales, q4gsw_row_bytes
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.passes.linear_calls import KINDS
+from py_runtime.program import (
+    IntValue,
+    NullValue,
+    OpCall,
+    Program,
+    TensorValue,
+    Value,
+    as_constant,
+    op_names,
+)
+from py_runtime.program.weight_kinds import (
+    BLOCK,
+    BLOCK_KINDS,
+    Q4GSW,
+    pack_linear_scales,
+    q4gsw_row_bytes,
+)
 from py_runtime.program.writer import ProgramWriter, Ref
 
 MAX_WEIGHTS = 1 << 23  # of a matrix: of a larger one, rows are left out
@@ -64,15 +79,11 @@ class LayerTimes:
 
 def shape_of(program: Program) -> LayerShape | None:
     """Return the shape of the layers that a program repeats; None of one without linears."""
-    chain = Chain(program)
     weights: Counter[tuple[str, int, int, int]] = Counter()
     calls: Counter[tuple[str, int, int, int]] = Counter()
-    for made in chain.calls_of(*LINEARS):
-        linear = linear_call(chain, made)
-        if linear is not None:
-            rows, columns = chain.dims(linear.weight)[0], chain.dims(linear.x)[-1]
-            of = (linear.kind, linear.group_size, columns, rows)
-            weights[of] += rows * columns
+    for call in program.ops:
+        if call.name in KINDS and (of := _product(program, call)) is not None:
+            weights[of] += of[-2] * of[-1]
             calls[of] += 1
     if not weights:
         return None
@@ -81,15 +92,41 @@ def shape_of(program: Program) -> LayerShape | None:
     repeated = {of: size for of, size in weights.items() if calls[of] > 1 or not often}
     kind, group_size, columns, rows = max(repeated, key=lambda of: repeated[of])
     rows = round_up(min(rows, max(MAX_WEIGHTS // columns, 1)), UNIT)
-    return LayerShape(kind, group_size, columns, rows, *_heads_of(chain))
+    return LayerShape(kind, group_size, columns, rows, *_heads_of(program))
 
 
-def _heads_of(chain: Chain) -> tuple[int, int, int]:
+def _product(program: Program, call: OpCall) -> tuple[str, int, int, int] | None:
+    """Return the kind, group size, columns and rows of a linear that kernels may be chosen for."""
+    given = _given(program, call)
+    x, weight = _dims(given.get("x")), _dims(given.get("weight"))
+    if as_constant(given.get("weight", NullValue())) is None or len(weight) != 2 or not x:
+        return None
+    size = given.get("group_size")
+    group_size = size.value if isinstance(size, IntValue) else BLOCK
+    return KINDS[call.name], group_size, x[-1], weight[0]
+
+
+def _heads_of(program: Program) -> tuple[int, int, int]:
     """Return the query heads, the heads of keys, and their width, as the first attention has it."""
-    for _, call in chain.calls_of(op_names.SDPA, op_names.WINDOWED):
-        q, cache = chain.dims(chain.arg(call, "q")), chain.dims(chain.arg(call, "k_cache"))
-        return q[-2], cache[-2], cache[-1]
+    for call in program.ops:
+        if call.name in (op_names.SDPA, op_names.WINDOWED):
+            given = _given(program, call)
+            q, cache = _dims(given.get("q")), _dims(given.get("k_cache"))
+            if min(len(q), len(cache)) >= 2:
+                return q[-2], cache[-2], cache[-1]
     return HEADS
+
+
+def _given(program: Program, call: OpCall) -> dict[str, Value]:
+    """Return the arguments of a call, which nobody has checked yet, by their names."""
+    named = zip(REGISTRY[call.name].args, call.args, strict=False)
+    known = range(len(program.values))
+    return {name: program.values[value_id] for name, value_id in named if value_id in known}
+
+
+def _dims(value: Value | None) -> tuple[int, ...]:
+    """Return the dims of a tensor; none of anything else, or of a tensor that has no elements."""
+    return value.dims if isinstance(value, TensorValue) and min(value.dims, default=0) > 0 else ()
 
 
 def write_layer(shape: LayerShape) -> ProgramWriter:
