@@ -223,7 +223,7 @@ def test_the_shape_is_that_of_most_weights_that_repeat() -> None:
 
 @pytest.mark.parametrize("args", [(), (0,), (0, 99, 0, 0, 0), (0, 0, 0, 0, 0)])
 def test_a_program_that_is_faulty_has_no_shape(args: tuple[int, ...]) -> None:
-    """What is wrong with it is told when it is built."""
+    """Its fault is told when it is built."""
     program = program_of()
     ops = tuple(replace(call, args=args) for call in program.ops)
     assert shape_of(replace(program, ops=ops)) is None
