@@ -254,9 +254,10 @@ export interface LoadOptions {
 
 /**
  * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
- * workgroup memory (graphics processors without subgroups). "cpu" are those of the CPU.
+ * workgroup memory (graphics processors without subgroups). "floats" are those whose products with quantised weights take
+ * floats instead of bytes, and "cpu" those of the CPU.
  */
-export type Kernels = "portable" | "subgroups" | "memory" | "cpu";
+export type Kernels = "portable" | "subgroups" | "memory" | "floats" | "cpu";
 
 export interface LoadProgress {
   phase: "download" | "upload" | "shaders";
@@ -348,7 +349,12 @@ export interface LoadedModel {
     binding_bytes: number;
     f16_kv: boolean;
     cpu: boolean;
+    /** The arithmetic of products with quantised weights, unless kernels are portable or the CPU's: "bytes" or "f32". */
+    one_token: string;
+    many_tokens: string;
     chosen: string;
+    /** The times of a layer of the model's sizes, for one token and for 128; empty where nothing was compared. */
+    measured: { kernels: Kernels; one_token_us: number; many_tokens_us: number }[];
   };
   device: Device;
   adapters: AppliedAdapter[];

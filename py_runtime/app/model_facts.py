@@ -45,7 +45,16 @@ def describe_device(device: Device) -> Json:
 def describe_kernels(choice: KernelChoice) -> Json:
     """Describe which kernels run, and why those."""
     target = choice.target
-    return {"name": target.kernels, **asdict(target), "chosen": choice.why}
+    measured = [
+        {
+            "kernels": name,
+            "one_token_us": round(1e6 * times.one_token, 1),
+            "many_tokens_us": round(1e6 * times.many_tokens, 1),
+        }
+        for name, times in choice.times.items()
+    ]
+    chosen = {"chosen": choice.why, "measured": measured}
+    return {"name": target.kernels, **asdict(target), **chosen}
 
 
 def describe_offer(entry: Json, device: Device) -> Json:

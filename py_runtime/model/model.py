@@ -130,7 +130,7 @@ class Model(Overlaid):
             read_json(CONFIG, await store.read(folder, CONFIG)),
         )
         constants = store.constants(folder)
-        kernels = await choose_kernels(device, notes, wanted_kernels)
+        kernels = await choose_kernels(device, notes, wanted_kernels, folder.program)
         graph = await Graph.load(
             device, folder.program, constants, meter, kernels.target, compile_later=compile_later
         )
@@ -152,7 +152,7 @@ class Model(Overlaid):
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
         wanted = self.kernels.wanted if is_same_kind else None
-        self.kernels = await choose_kernels(device, notes, wanted)
+        self.kernels = await choose_kernels(device, notes, wanted, self.folder.program)
         constants = self.store.constants(self.folder)
         program, target = self.folder.program, self.kernels.target
         passes = self.changes.plain_passes or self.passes
