@@ -79,12 +79,30 @@ class PlainTensors:
 
 def read_safetensors(file: str, data: bytes) -> PlainTensors:
     """Read the whole file; what the safetensors format forbids is refused."""
-    if len(data) < LENGTH_BYTES:
-        raise TensorHeaderError(f"{file} has {len(data)} bytes; a safetensors file has at least 8")
-    length = int.from_bytes(data[:LENGTH_BYTES], "little")
-    start = LENGTH_BYTES + length
-    if length > MAX_HEADER_BYTES or start > len(data):
+    stored, metadata = _parse_header(file, data, len(data))
+    return PlainTensors(file, data, stored, metadata)
+
+
+def plain_header_end(file: str, start: bytes, file_size: int) -> int:
+    """Return how many bytes from the file's start hold the header; `start` has 8 or more."""
+    if len(start) < LENGTH_BYTES:
+        raise TensorHeaderError(f"{file} has {len(start)} bytes; a safetensors file has at least 8")
+    length = int.from_bytes(start[:LENGTH_BYTES], "little")
+    end = LENGTH_BYTES + length
+    if length > MAX_HEADER_BYTES or end > file_size:
         raise TensorHeaderError(f"{file} is not a safetensors file: its header would not fit in it")
+    return end
+
+
+def plain_header(file: str, start: bytes, file_size: int) -> dict[str, Stored]:
+    """Return the tensors' places in a file whose header is in its first bytes, `start`."""
+    return _parse_header(file, start, file_size)[0]
+
+
+def _parse_header(
+    file: str, data: bytes, file_size: int
+) -> tuple[dict[str, Stored], dict[str, str]]:
+    start = plain_header_end(file, data, file_size)
     try:
         members = parse_strict_json(data[LENGTH_BYTES:start])
     except ValueError as error:
@@ -100,11 +118,11 @@ def read_safetensors(file: str, data: bytes) -> PlainTensors:
         if entry.begin != position:
             raise TensorLayoutError(f"{file}: {short(name)} leaves a hole or overlaps another")
         position = entry.end
-    if position != len(data):
+    if position != file_size:
         raise TensorLayoutError(
-            f"{file}: its tensors end at byte {position}, the file at {len(data)}"
+            f"{file}: its tensors end at byte {position}, the file at {file_size}"
         )
-    return PlainTensors(file, data, stored, metadata)
+    return stored, metadata
 
 
 def _entry(file: str, name: str, facts: Any, start: int) -> Stored:
