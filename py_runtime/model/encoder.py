@@ -35,6 +35,9 @@ from py_runtime.model.encoder_folder import EncoderFolder
 from py_runtime.model.stores import Store
 from py_runtime.tokens import Tokenizer
 
+# The longest of the texts that are encoded together: so much of the shortest, and so many tokens.
+PADDING, PADDED = 1.25, 8
+
 
 class Encoder:
     """A model that makes vectors of texts, and writes none; `load_model` opens one."""
@@ -146,13 +149,10 @@ class Encoder:
         for tokens in inputs:
             if len(tokens) > self.context:
                 raise ContextLengthError(len(tokens), self.context)
-        order = sorted(range(len(inputs)), key=lambda at: len(inputs[at]))
-        step = self.folder.max_texts
         found: dict[int, np.ndarray] = {}
         async with self._turn:
             with self.while_loaded():
-                for start in range(0, len(order), step):
-                    places = order[start : start + step]
+                for places in batches([len(tokens) for tokens in inputs], self.folder.max_texts):
                     together = [inputs[at] for at in places]
                     found |= zip(places, await self._run(together, pooling, cancel), strict=True)
         pooled = np.stack([found[at] for at in range(len(inputs))])
@@ -247,6 +247,20 @@ class Encoder:
             if self._gone:
                 raise NoModelError from None
             raise
+
+
+def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Yield the places of texts to encode together: up to so many, of about one length."""
+    places: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if places:
+            is_far = lengths[place] > PADDING * lengths[places[0]] + PADDED
+            if is_far or len(places) == most:
+                yield places
+                places = []
+        places.append(place)
+    if places:
+        yield places
 
 
 def cannot_write(name: str) -> RequestError:
