@@ -9,7 +9,7 @@ import torch
 from gguf import GGMLQuantizationType, quantize
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from py_runtime.encoder.config import encoder_config
+from py_runtime.encoder.config import EncoderConfig, encoder_config
 from py_runtime.encoder.families import BY_ARCHITECTURE
 from py_runtime.encoder.tensors import expected_shapes, is_matrix
 from py_runtime.gguf.encoder import OF_A_LAYER, OF_THE_MODEL
@@ -40,7 +40,6 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "nomic": {"model_type": "nomic_bert", **SIZES},
 }
 SENTENCES = ["Two foxes ran.", "the hills are far away", "Ünïcode, 42 times!", "a"]
-CLS_TOKEN, SEP_TOKEN = 2, 3  # of the tokenizer's style "bert"
 Files = dict[str, np.ndarray]  # bytes
 
 
@@ -100,7 +99,11 @@ def pooled(states: np.ndarray, pooling: str = "mean") -> np.ndarray:
 
 
 def gguf_of(
-    architecture: str, model: PreTrainedModel, kind: str = "F32", pooling: int = 1
+    architecture: str,
+    model: PreTrainedModel,
+    kind: str = "F32",
+    pooling: int = 1,
+    words: dict[str, int] | None = None,
 ) -> np.ndarray:
     """Write a file as llama.cpp's converter does: its bytes."""
     family = BY_ARCHITECTURE[architecture]
@@ -117,7 +120,8 @@ def gguf_of(
             tensors.append(tensor(name, values, kind if is_matrix(own, dims) else "F32"))
     for block, parts in fused.items():
         tensors.append(tensor(f"{block}.attn_qkv.weight", np.concatenate(parts), kind))
-    return np.frombuffer(file(metadata(architecture, pooling), tensors), np.uint8)
+    about = metadata(architecture, config, pooling, words or vocabulary())
+    return np.frombuffer(file(about, tensors), np.uint8)
 
 
 QKV = ("attn_q.weight", "attn_k.weight", "attn_v.weight")
@@ -136,28 +140,31 @@ def gguf_name(own: str) -> str:
     return f"blk.{number}.{OF_A_LAYER[owner]}.{ending}"
 
 
-def metadata(architecture: str, pooling: int) -> dict[str, Any]:
-    tokens = sorted(vocabulary(), key=vocabulary().__getitem__)
-    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+def metadata(
+    architecture: str, config: EncoderConfig, pooling: int, words: dict[str, int]
+) -> dict[str, Any]:
+    tokens = sorted(words, key=words.__getitem__)
+    roles = {role: words[f"[{role}]"] for role in ("PAD", "UNK", "CLS", "SEP", "MASK")}
+    special = {f"[{role}]" for role in roles}
     return {
         "general.architecture": architecture,
-        f"{architecture}.block_count": LAYERS,
-        f"{architecture}.context_length": POSITIONS,
-        f"{architecture}.embedding_length": WIDTH,
-        f"{architecture}.feed_forward_length": HIDDEN,
-        f"{architecture}.attention.head_count": HEADS,
-        f"{architecture}.attention.layer_norm_epsilon": 1e-12,
+        f"{architecture}.block_count": config.layers,
+        f"{architecture}.context_length": config.positions,
+        f"{architecture}.embedding_length": config.width,
+        f"{architecture}.feed_forward_length": config.hidden,
+        f"{architecture}.attention.head_count": config.heads,
+        f"{architecture}.attention.layer_norm_epsilon": config.eps,
         f"{architecture}.attention.causal": False,
         f"{architecture}.pooling_type": pooling,
         **({f"{architecture}.rope.freq_base": 1000.0} if architecture == "nomic-bert" else {}),
         "tokenizer.ggml.model": "bert",
         "tokenizer.ggml.tokens": [as_stored(token, special) for token in tokens],
         "tokenizer.ggml.token_type": [3 if token in special else 1 for token in tokens],
-        "tokenizer.ggml.cls_token_id": CLS_TOKEN,
-        "tokenizer.ggml.seperator_token_id": SEP_TOKEN,
-        "tokenizer.ggml.unknown_token_id": 1,
-        "tokenizer.ggml.padding_token_id": 0,
-        "tokenizer.ggml.mask_token_id": 4,
+        "tokenizer.ggml.cls_token_id": roles["CLS"],
+        "tokenizer.ggml.seperator_token_id": roles["SEP"],
+        "tokenizer.ggml.unknown_token_id": roles["UNK"],
+        "tokenizer.ggml.padding_token_id": roles["PAD"],
+        "tokenizer.ggml.mask_token_id": roles["MASK"],
     }
 
 
