@@ -24,9 +24,15 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": GELU_TANH,
     "silu": SILU,
     "swish": SILU,
+    "swiglu": SILU,
     "relu": RELU,
 }
-EPSILONS = (1e-12, 1e-1)
+# Keys that ask for something else, unless they are false or zero.
+NOT_COMPUTED = (
+    *("is_decoder", "prenorm", "use_rms_norm", "rotary_emb_interleaved", "rotary_emb_scale_base"),
+    *("parallel_block", "moe_every_n_layers", "num_experts"),
+)
+EPSILONS = (1e-13, 1e-1)  # GGUF files round 1e-12 down
 MAX_VOCABULARY, MAX_TYPES = 1 << 22, 1 << 10
 MOST_TOKENS = 1 << 13  # of a text: its activations lie on the device as a whole
 ROWS_TOGETHER = 1 << 12  # tokens of several texts that are encoded at once
@@ -87,17 +93,20 @@ def encoder_config(values: Mapping[str, Any]) -> EncoderConfig:
             f"encoders that are supported: {known}",
             "get another model",
         )
-    sizes = {key: _integer(values, family.keys.get(key, key), most) for key, most in MOST.items()}
+    sizes = {key: _integer(values, family.key(key, values), most) for key, most in MOST.items()}
     width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
     if width % heads or (family.is_turned and width // heads % 2):
         raise _fault(f"{heads} heads do not share {width} columns")
     kind = values.get("position_embedding_type") or "absolute"
     if kind != "absolute":
         raise _fault(f"position_embedding_type is {short(kind)}, which is not supported")
-    if values.get("is_decoder"):
-        raise _fault("is_decoder is true, but only encoders of this family are supported")
+    for key in NOT_COMPUTED:
+        if values.get(key):
+            raise _fault(f"{key} is {short(values[key])}, which is not supported")
     first = _integer(values, "pad_token_id", MAX_VOCABULARY, 0) + 1 if family.skips_padding else 0
-    positions = sizes["max_position_embeddings"]
+    # Beyond those it was trained with, Nomic's frequencies would depend on a text's length.
+    trained = values.get("max_trained_positions") or sizes["max_position_embeddings"]
+    positions = min(sizes["max_position_embeddings"], _checked(trained, "max_trained_positions"))
     if first >= positions:
         raise _fault(f"positions begin at {first}, but there are {positions}")
     return EncoderConfig(
@@ -111,21 +120,34 @@ def encoder_config(values: Mapping[str, Any]) -> EncoderConfig:
         types=_integer(values, "type_vocab_size", MAX_TYPES, 0) if family.has_types else 0,
         first_position=first,
         activation=_activation(values, family),
-        eps=_number(values, "layer_norm_eps", EPSILONS, 1e-12),
-        theta=_number(values.get("rope_parameters") or {}, "rope_theta", THETAS, 1000.0),
+        eps=_number(values, family.key("layer_norm_eps", values), EPSILONS, 1e-12),
+        theta=_theta(values),
     )
 
 
 def _activation(values: Mapping[str, Any], family: EncoderFamily) -> str:
-    key = family.keys.get("hidden_act", "hidden_act")
+    key = family.key("hidden_act", values)
     found = values.get(key, family.act)
     if not isinstance(found, str) or found not in ACTIVATIONS:
         raise _fault(f"{key} is {short(found)}, which is not supported")
     return ACTIVATIONS[found]
 
 
+def _theta(values: Mapping[str, Any]) -> float:
+    """Return the base of rotary frequencies, which is in one of two places."""
+    rope = values.get("rope_parameters")
+    if isinstance(rope, dict):
+        if rope.get("rope_type", "default") != "default":
+            raise _fault(f"rope_type is {short(rope['rope_type'])}, which is not supported")
+        return _number(rope, "rope_theta", THETAS, 1000.0)
+    return _number(values, "rotary_emb_base", THETAS, 1000.0)
+
+
 def _integer(values: Mapping[str, Any], key: str, most: int, least: int = 1) -> int:
-    found = values.get(key)
+    return _checked(values.get(key), key, most, least)
+
+
+def _checked(found: Any, key: str, most: int = MAX_CONTEXT, least: int = 1) -> int:
     if type(found) is not int or not least <= found <= most:
         raise _fault(f"{key} is {short(found)}, not an integer from {least} to {most}")
     return found

@@ -28,6 +28,8 @@ class EncoderFamily:
     layers: str  # what stands before a layer's number
     parts: Mapping[str, str] = field(default_factory=dict)  # of a layer, by the engine's names
     keys: Mapping[str, str] = field(default_factory=dict)  # of config.json, by BERT's
+    embedding_norm: str = EMBEDDING_NORM
+    fused: str | None = None  # a layer's rows of queries, keys and values in one matrix
     has_types: bool = True
     is_turned: bool = False  # by rotary positions, in place of learned ones
     is_gated: bool = False  # an MLP with a gate
@@ -35,10 +37,14 @@ class EncoderFamily:
     skips_padding: bool = False  # positions begin behind the padding token's number
     act: str = "gelu"  # where config.json does not say
 
+    def key(self, name: str, values: Mapping[str, object]) -> str:
+        """Return what a config.json calls what BERT's has under this name."""
+        return name if name in values else self.keys.get(name, name)
+
     def checkpoint_name(self, name: str) -> str:
         """Return what checkpoints call a tensor, without what stands before the whole model."""
         if not name.startswith("layers."):
-            return name
+            return name.replace(EMBEDDING_NORM, self.embedding_norm)
         _, number, part = name.split(".", 2)
         owner, _, ending = part.rpartition(".")
         return f"{self.layers}.{number}.{self.parts.get(owner, owner)}.{ending}"
@@ -71,6 +77,25 @@ _DISTILBERT_KEYS = {
     "num_attention_heads": "n_heads",
     "hidden_act": "activation",
 }
+# As published; transformers reads and writes it with BERT's keys, too.
+_NOMIC_PARTS = {
+    **{part: f"attn.Wqkv, {part}" for part in (QUERIES, KEYS, VALUES)},
+    MIXED: "attn.out_proj",
+    ATTENTION_NORM: "norm1",
+    UP: "mlp.fc11",
+    GATE: "mlp.fc12",
+    DOWN: "mlp.fc2",
+    MLP_NORM: "norm2",
+}
+_NOMIC_KEYS = {
+    "hidden_size": "n_embd",
+    "intermediate_size": "n_inner",
+    "num_hidden_layers": "n_layer",
+    "num_attention_heads": "n_head",
+    "max_position_embeddings": "n_positions",
+    "layer_norm_eps": "layer_norm_epsilon",
+    "hidden_act": "activation_function",
+}
 FAMILIES = (
     EncoderFamily("bert", "BERT, MiniLM, BGE, E5, GTE", "encoder.layer", _BERT_PARTS),
     EncoderFamily("roberta", "RoBERTa", "encoder.layer", _BERT_PARTS, skips_padding=True),
@@ -85,7 +110,11 @@ FAMILIES = (
     EncoderFamily(
         "nomic_bert",
         "Nomic Embed",
-        "layers",
+        "encoder.layers",
+        _NOMIC_PARTS,
+        _NOMIC_KEYS,
+        embedding_norm="emb_ln",
+        fused="attn.Wqkv",
         is_turned=True,
         is_gated=True,
         has_biases=False,

@@ -1,7 +1,7 @@
 """A GGUF file of a text encoder (bert, nomic-bert), checked before a byte of its data is used."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,15 +213,21 @@ def _split(file: GgufFile, config: EncoderConfig) -> dict[str, StoredTensor]:
     """Return the file's tensors, those of queries, keys and values each by themselves."""
     tensors = dict(file.tensors)
     for number in range(config.layers):
-        for part in ("weight", "bias"):
-            whole = tensors.get(f"blk.{number}.{FUSED}.{part}")
-            if whole is None or whole.info.dims[0] != 3 * config.width:
-                continue  # another shape stays, to be reported
-            del tensors[whole.info.name]
-            for place, own in enumerate((QUERIES, KEYS, VALUES)):
-                rows = rows_of(whole, place * config.width, config.width)
-                tensors[f"blk.{number}.{OF_A_LAYER[own]}.{part}"] = rows
+        names = [f"blk.{number}.{OF_A_LAYER[own]}.weight" for own in (QUERIES, KEYS, VALUES)]
+        split_rows(tensors, f"blk.{number}.{FUSED}.weight", names, config.width)
     return tensors
+
+
+def split_rows(
+    tensors: dict[str, StoredTensor], fused: str, names: Sequence[str], rows: int
+) -> None:
+    """Put parts of so many rows in the place of the fused tensor, if there is one."""
+    whole = tensors.get(fused)
+    if whole is None or whole.info.dims[0] != rows * len(names):
+        return  # one of another shape stays, to be reported
+    del tensors[fused]
+    for place, name in enumerate(names):
+        tensors[name] = rows_of(whole, place * rows, rows)
 
 
 def _gguf_name(name: str) -> str:

@@ -21,7 +21,7 @@ from py_runtime.encoder.encoding import (
     pooling_folder,
     read_encoding,
 )
-from py_runtime.encoder.families import WORDS
+from py_runtime.encoder.families import KEYS, QUERIES, VALUES, WORDS
 from py_runtime.encoder.tensors import expected_shapes
 from py_runtime.folder.file_names import (
     CONFIG,
@@ -42,7 +42,7 @@ from py_runtime.folder.plain_safetensors import LENGTH_BYTES, plain_header, plai
 from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.container import TensorInfo
-from py_runtime.gguf.encoder import encoder_parts, kinds_of
+from py_runtime.gguf.encoder import encoder_parts, kinds_of, split_rows
 from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.stored_weights import FLOATS
 from py_runtime.gguf.tensor_types import BY_NAME
@@ -54,7 +54,7 @@ from py_runtime.weights.byte_source import ABSENT, ByteSource
 
 ANOTHER = "get another copy of the model"
 MAX_NAMES = 8  # of tensors that are listed
-PARTS = ("embeddings.", "layers.", "encoder.layer.", "transformer.layer.")  # that compute vectors
+PARTS = ("embeddings.", "encoder.", "transformer.")  # that compute vectors
 UNUSED = ("position_ids",)  # numbers from 0 on, which old checkpoints keep
 
 Json = dict[str, Any]
@@ -199,7 +199,12 @@ def _tensors_of(
         raise ModelTensorsError(f"{file} has {len(starts)} tables of words", ANOTHER)
     start = starts[0]
     shapes = expected_shapes(config)
-    names = {own: start + config.family.checkpoint_name(own) for own in shapes}
+    family = config.family
+    for number in range(config.layers if family.fused else 0):
+        path = f"{start}{family.layers}.{number}."
+        parts = [f"{path}{family.parts[part]}.weight" for part in (QUERIES, KEYS, VALUES)]
+        split_rows(usual, f"{path}{family.fused}.weight", parts, config.width)
+    names = {own: start + family.checkpoint_name(own) for own in shapes}
     faults = []
     for own, name in names.items():
         found = usual.get(name)
@@ -209,11 +214,11 @@ def _tensors_of(
             dims, wanted = list(found.info.dims), list(shapes[own])
             faults.append(f"{short(name)} has the shape {dims}, not {wanted}")
     needed = set(names.values())
-    parts = tuple(start + part for part in PARTS)
+    computed = tuple(start + part for part in PARTS)
     faults += [
         f"{short(name)} is not supported"
         for name in usual
-        if name.startswith(parts) and name not in needed and not name.endswith(UNUSED)
+        if name.startswith(computed) and name not in needed and not name.endswith(UNUSED)
     ]
     if faults:
         raise ModelTensorsError(f"{file}: {', '.join(first_of(faults, MAX_NAMES))}", ANOTHER)

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, quantize
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from py_runtime.encoder.config import EncoderConfig, encoder_config
-from py_runtime.encoder.families import BY_ARCHITECTURE
-from py_runtime.encoder.tensors import expected_shapes, is_matrix
-from py_runtime.gguf.encoder import OF_A_LAYER, OF_THE_MODEL
-from tests.gguf.written import Tensor, file
+from py_runtime.encoder.config import encoder_config
+from py_runtime.encoder.tensors import expected_shapes
+from tests.encoder.gguf_files import encoder_file
 from tests.tokens.styles import cached
 
 WIDTH, HIDDEN, LAYERS, HEADS, POSITIONS = 64, 160, 2, 4, 96
@@ -105,71 +102,13 @@ def gguf_of(
     pooling: int = 1,
     words: dict[str, int] | None = None,
 ) -> np.ndarray:
-    """Write a file as llama.cpp's converter does: its bytes."""
-    family = BY_ARCHITECTURE[architecture]
+    """Write the same model as a GGUF file: its bytes."""
     config = encoder_config(model.config.to_dict())
-    state = {name: value.numpy() for name, value in model.state_dict().items()}
-    tensors = []
-    fused: dict[str, list[np.ndarray]] = {}
-    for own, dims in expected_shapes(config).items():
-        values = state[family.checkpoint_name(own)]
-        name = gguf_name(own)
-        if architecture == "nomic-bert" and name.endswith(QKV):
-            fused.setdefault(name.rpartition(".attn_")[0], []).append(values)
-        else:
-            tensors.append(tensor(name, values, kind if is_matrix(own, dims) else "F32"))
-    for block, parts in fused.items():
-        tensors.append(tensor(f"{block}.attn_qkv.weight", np.concatenate(parts), kind))
-    about = metadata(architecture, config, pooling, words or vocabulary())
-    return np.frombuffer(file(about, tensors), np.uint8)
-
-
-QKV = ("attn_q.weight", "attn_k.weight", "attn_v.weight")
-
-
-def tensor(name: str, values: np.ndarray, kind: str) -> Tensor:
-    data = quantize(np.ascontiguousarray(values, np.float32), GGMLQuantizationType[kind])
-    return Tensor(name, values.shape, kind, data.tobytes())
-
-
-def gguf_name(own: str) -> str:
-    if own in OF_THE_MODEL:
-        return OF_THE_MODEL[own]
-    _, number, part = own.split(".", 2)
-    owner, _, ending = part.rpartition(".")
-    return f"blk.{number}.{OF_A_LAYER[owner]}.{ending}"
-
-
-def metadata(
-    architecture: str, config: EncoderConfig, pooling: int, words: dict[str, int]
-) -> dict[str, Any]:
-    tokens = sorted(words, key=words.__getitem__)
-    roles = {role: words[f"[{role}]"] for role in ("PAD", "UNK", "CLS", "SEP", "MASK")}
-    special = {f"[{role}]" for role in roles}
-    return {
-        "general.architecture": architecture,
-        f"{architecture}.block_count": config.layers,
-        f"{architecture}.context_length": config.positions,
-        f"{architecture}.embedding_length": config.width,
-        f"{architecture}.feed_forward_length": config.hidden,
-        f"{architecture}.attention.head_count": config.heads,
-        f"{architecture}.attention.layer_norm_epsilon": config.eps,
-        f"{architecture}.attention.causal": False,
-        f"{architecture}.pooling_type": pooling,
-        **({f"{architecture}.rope.freq_base": 1000.0} if architecture == "nomic-bert" else {}),
-        "tokenizer.ggml.model": "bert",
-        "tokenizer.ggml.tokens": [as_stored(token, special) for token in tokens],
-        "tokenizer.ggml.token_type": [3 if token in special else 1 for token in tokens],
-        "tokenizer.ggml.cls_token_id": roles["CLS"],
-        "tokenizer.ggml.seperator_token_id": roles["SEP"],
-        "tokenizer.ggml.unknown_token_id": roles["UNK"],
-        "tokenizer.ggml.padding_token_id": roles["PAD"],
-        "tokenizer.ggml.mask_token_id": roles["MASK"],
+    stored = {name: value.numpy() for name, value in model.state_dict().items()}
+    is_nomic = architecture == "nomic-bert"  # its tensors in transformers have our names
+    state = {
+        own: stored[own if is_nomic else config.family.checkpoint_name(own)]
+        for own in expected_shapes(config)
     }
-
-
-def as_stored(token: str, special: set[str]) -> str:
-    """Spell a token as GGUF files do: those that begin a word are marked."""
-    if token in special:
-        return token
-    return token[2:] if token.startswith("##") else f"▁{token}"
+    data = encoder_file(architecture, config, words or vocabulary(), state, kind, pooling)
+    return np.frombuffer(data, np.uint8)

@@ -128,14 +128,36 @@ def test_what_tokens_give_to_a_vector(name: str) -> None:
         ({"num_attention_heads": 5}, "5 heads do not share 64 columns"),
         ({"hidden_act": "gelu_fast"}, "hidden_act is 'gelu_fast', which is not supported"),
         ({"position_embedding_type": "relative_key"}, "'relative_key', which is not supported"),
-        ({"is_decoder": True}, "is_decoder is true"),
+        ({"is_decoder": True}, "is_decoder is True, which is not supported"),
         ({"layer_norm_eps": float("nan")}, "layer_norm_eps is nan"),
+        ({"model_type": "nomic_bert", "prenorm": True}, "prenorm is True"),
+        ({"rope_parameters": {"rope_type": "yarn"}}, "rope_type is 'yarn'"),
         ({"model_type": "roberta", "pad_token_id": 511}, "positions begin at 512"),
     ],
 )
 def test_a_config_that_cannot_be_computed(changes: dict[str, Any], fault: str) -> None:
     with pytest.raises(ModelError, match=fault):
         encoder_config({**CONFIG, **changes})
+
+
+def test_a_config_of_nomics_own_words() -> None:
+    published = {
+        "model_type": "nomic_bert",
+        "vocab_size": 100,
+        "n_embd": 64,
+        "n_inner": 128,
+        "n_layer": 2,
+        "n_head": 4,
+        "n_positions": 8192,
+        "max_trained_positions": 2048,
+        "layer_norm_epsilon": 1e-6,
+        "activation_function": "swiglu",
+        "rotary_emb_base": 10000,
+        "type_vocab_size": 2,
+    }
+    config = encoder_config(published)
+    assert (config.width, config.hidden, config.layers, config.context) == (64, 128, 2, 2048)
+    assert (config.eps, config.theta, config.activation) == (1e-6, 10000.0, "silu")
 
 
 def test_sizes_follow_from_a_config() -> None:
