@@ -339,7 +339,8 @@ def _word_piece(fields: Fields, token: str) -> str:
     is_special = fields.types[fields.vocabulary.get(token, 0)] == TokenType.CONTROL
     if is_special or (token.startswith("[") and token.endswith("]")):
         return token
-    return token[1:] if token.startswith(_SPACE_SIGN) else f"##{token}"
+    begins_word = token.startswith(_SPACE_SIGN) and token != _SPACE_SIGN
+    return token[1:] if begins_word else f"##{token}"
 
 
 def check_bytes(fields: Fields) -> None:
