@@ -10,12 +10,12 @@ from playwright.sync_api import Browser
 
 from tests.app.conftest import ApiPage, opened
 from tests.conftest import serving
-from tests.encoder.gguf_files import SMALL, small_encoder
+from tests.encoder.gguf_files import SMALL, small_checkpoint, small_encoder
 from tests.toy_model import NAME
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
-ENCODER = "small-encoder"
+ENCODER, CHECKPOINT = "small-encoder", "as-published"
 KEEP = "return inpage.load(given, { keep: true })"
 EMBED = "return inpage.embeddings.create({ input: given })"
 CHAT = """return inpage.chat.completions.create(
@@ -29,6 +29,10 @@ def page(
     models = tmp_path_factory.mktemp("with_encoder")
     shutil.copytree(toy_model, models / NAME)
     (models / f"{ENCODER}.gguf").write_bytes(small_encoder())
+    for name, data in small_checkpoint().items():
+        path = models / CHECKPOINT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     with serving("--models", str(models)) as address, opened(browser, address) as api:
         yield api
 
@@ -59,6 +63,19 @@ def test_an_encoder_alone(page: ApiPage) -> None:
         assert page.fails(call)["reason"] == "encoder_cannot_write", call
     page.run("await inpage.restart()")
     assert page.run("return inpage.loaded.name") == ENCODER
+
+
+def test_a_checkpoint_as_it_is_published(page: ApiPage) -> None:
+    texts = ["the end", "a", "the the the"]
+    page.run("return inpage.load(given)", ENCODER)
+    wanted = [each["embedding"] for each in page.run(EMBED, texts)["data"]]
+    assert page.run("return inpage.load(given)", CHECKPOINT)["is_encoder"]
+    found = [each["embedding"] for each in page.run(EMBED, texts)["data"]]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    query = "return inpage.embeddings.create({ input: given, prompt_name: 'query' })"
+    prompted = page.run(query, "the end")["data"][0]["embedding"]
+    plain = page.run(EMBED, "find the end")["data"][0]["embedding"]
+    np.testing.assert_allclose(prompted, plain, atol=1e-5)
 
 
 def test_a_dropped_encoder_says_what_it_is_for(page: ApiPage) -> None:

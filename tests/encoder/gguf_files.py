@@ -1,5 +1,6 @@
-"""GGUF files of text encoders, as llama.cpp's converter writes them; and a small one."""
+"""GGUF files of text encoders, as llama.cpp's converter writes them; and a small model."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from py_runtime.encoder.config import EncoderConfig, encoder_config
 from py_runtime.encoder.tensors import expected_shapes, is_matrix
+from py_runtime.folder.plain_safetensors import write_safetensors
 from py_runtime.gguf.encoder import OF_A_LAYER, OF_THE_MODEL
 from tests.gguf.written import Tensor, file
 
@@ -29,10 +31,35 @@ SMALL: dict[str, Any] = {
 def small_encoder(architecture: str = "bert") -> bytes:
     """Write a file of some fifty kilobytes, with random weights."""
     config = encoder_config({**SMALL, "model_type": architecture.replace("-", "_")})
-    rng = np.random.default_rng(2)
-    state = {name: rng.normal(0, 0.2, dims) for name, dims in expected_shapes(config).items()}
     words = {word: number for number, word in enumerate(SMALL_WORDS)}
-    return encoder_file(architecture, config, words, state)
+    return encoder_file(architecture, config, words, _state(config))
+
+
+def small_checkpoint() -> dict[str, bytes]:
+    """Return the files of the same model as people publish it, by their paths."""
+    config = encoder_config(SMALL)
+    weights = {config.family.checkpoint_name(own): it for own, it in _state(config).items()}
+    modules = [
+        {"type": f"sentence_transformers.models.{kind}", "path": path}
+        for kind, path in (("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_N"))
+    ]
+    prompts = {"prompts": {"query": "find "}, "default_prompt_name": None}
+    parsed: dict[str, Any] = {
+        "config.json": SMALL,
+        "modules.json": modules,
+        "1_Pooling/config.json": {"pooling_mode_mean_tokens": True},
+        "config_sentence_transformers.json": prompts,
+    }
+    return {
+        **{name: json.dumps(content).encode() for name, content in parsed.items()},
+        "vocab.txt": "\n".join(SMALL_WORDS).encode(),
+        "model.safetensors": write_safetensors(weights),
+    }
+
+
+def _state(config: EncoderConfig) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(2)
+    return {name: rng.normal(0, 0.2, dims) for name, dims in expected_shapes(config).items()}
 
 
 def encoder_file(

@@ -1,20 +1,14 @@
 """Checkpoints of text encoders: all their files, one behind the other."""
 
-import json
 from random import Random
 
-import numpy as np
-
 from py_runtime.adapters.files import MemorySource
-from py_runtime.encoder.config import encoder_config
 from py_runtime.encoder.encoding import MODULES, SETTINGS
-from py_runtime.encoder.tensors import expected_shapes
 from py_runtime.folder.file_names import CONFIG, SAFETENSORS, TOKENIZER, VOCABULARY
-from py_runtime.folder.plain_safetensors import write_safetensors
 from py_runtime.model.checkpoint_store import CheckpointStore
 from py_runtime.tokens import Tokenizer
 from py_runtime.weights.byte_source import MissingFileError
-from tests.encoder.gguf_files import SMALL, SMALL_WORDS
+from tests.encoder.gguf_files import small_checkpoint
 from tests.fuzz.damage import damage_bytes
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import result_of
@@ -23,12 +17,6 @@ APART = b"\n\0\n"
 POOLING = "1_Pooling/config.json"
 NAMES = (CONFIG, VOCABULARY, MODULES, POOLING, SETTINGS, SAFETENSORS)
 HEADER = 5000  # bytes that come before the weights, nearly
-MODULE_LIST = [
-    {"type": "sentence_transformers.models.Transformer", "path": ""},
-    {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
-    {"type": "sentence_transformers.models.Normalize", "path": "2_Normalize"},
-]
-PROMPTS = {"prompts": {"query": "find "}, "default_prompt_name": "query"}
 
 
 class Files:
@@ -49,15 +37,8 @@ class Missing(MemorySource):
 
 
 def checkpoints() -> list[bytes]:
-    config = encoder_config(SMALL)
-    weights = {
-        config.family.checkpoint_name(name): np.ones(dims, np.float32)
-        for name, dims in expected_shapes(config).items()
-    }
-    parsed = [SMALL, None, MODULE_LIST, {"pooling_mode_mean_tokens": True}, PROMPTS]
-    listed = "\n".join(SMALL_WORDS).encode()
-    small = [listed if one is None else json.dumps(one).encode() for one in parsed]
-    return [APART.join([*small, write_safetensors(weights)])]
+    files = small_checkpoint()
+    return [APART.join(files[name] for name in NAMES)]
 
 
 def change(rng: Random, base: bytes) -> bytes:
