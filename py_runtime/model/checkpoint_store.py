@@ -76,8 +76,7 @@ class CheckpointStore:
 
     async def open(self, meter: Meter | None = None) -> EncoderFolder:
         config, program, _, manifest = await self._open()
-        folder = ModelFolder(manifest, program, tensors={}, goldens={})
-        return encoder_folder(folder, await self._encoding(), config.texts)
+        return encoder_folder(manifest, program, await self._encoding(), config)
 
     async def read(self, model: ModelFolder, file: str) -> bytes | Json:
         """Read a file; a tokenizer that is a list of words is brought into its usual form."""

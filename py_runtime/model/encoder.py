@@ -18,6 +18,7 @@ from py_runtime.base.errors import (
 )
 from py_runtime.base.html import as_html
 from py_runtime.base.messages import message
+from py_runtime.base.model_errors import ModelError
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.request_texts import is_long
 from py_runtime.base.short_texts import short
@@ -76,6 +77,10 @@ class Encoder:
     ) -> "Encoder":
         """Load everything, or raise and leave nothing on the device."""
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
+        count, rows = tokenizer.vocabulary_size, folder.config.vocabulary
+        if count > rows:
+            name = folder.manifest.name
+            raise ModelError(f"{name} has {count} tokens, but embeddings of {rows}")
         kernels = await choose_kernels(device, notes, wanted_kernels)
         constants = store.constants(folder)
         graph = await Graph.load(
@@ -134,7 +139,7 @@ class Encoder:
             return self.tokenizer.encode(prompt + given, most=most_counted(self.context))
         if not isinstance(given, Sequence) or not given:
             raise RequestError("input must hold texts or lists of tokens, not empty", "input")
-        count = self.tokenizer.vocabulary_size
+        count = self.folder.config.vocabulary
         for token in given:
             if type(token) is not int or not 0 <= token < count:
                 fault = f"input holds {short(token)}, not a token from 0 to {count - 1}"
@@ -152,7 +157,7 @@ class Encoder:
         found: dict[int, np.ndarray] = {}
         async with self._turn:
             with self.while_loaded():
-                for places in batches([len(tokens) for tokens in inputs], self.folder.max_texts):
+                for places in batches([len(tokens) for tokens in inputs], self.folder.config.texts):
                     together = [inputs[at] for at in places]
                     found |= zip(places, await self._run(together, pooling, cancel), strict=True)
         pooled = np.stack([found[at] for at in range(len(inputs))])
@@ -178,7 +183,7 @@ class Encoder:
             tokens[row, : len(text)] = text
             visible[row, : len(text)] = True
             shares[row, : len(text)] = self.encoding.shares(len(text), pooling)
-        types = [np.zeros(size, np.int64)] if len(self.folder.program.inputs) == 4 else []
+        types = [np.zeros(size, np.int64)] if self.folder.config.types else []
         return [tokens, *types, visible[:, None, None, :], shares[:, None, :]]
 
     # What it does not do -----------------------------------------------------------------------

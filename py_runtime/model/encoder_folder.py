@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from py_runtime.encoder.config import EncoderConfig
 from py_runtime.encoder.encoding import Encoding
 from py_runtime.folder.layout import ModelFolder
+from py_runtime.folder.manifest import Manifest
+from py_runtime.program import Program
 
 
 @dataclass(frozen=True)
@@ -11,11 +14,11 @@ class EncoderFolder(ModelFolder):
     """What a store opens where a model encodes texts and writes none."""
 
     encoding: Encoding
-    max_texts: int  # that are encoded at once, all of them as long as can be
+    config: EncoderConfig
 
 
-def encoder_folder(folder: ModelFolder, encoding: Encoding, max_texts: int) -> EncoderFolder:
-    """Return a folder with what its model is for."""
-    return EncoderFolder(
-        folder.manifest, folder.program, folder.tensors, folder.goldens, encoding, max_texts
-    )
+def encoder_folder(
+    manifest: Manifest, program: Program, encoding: Encoding, config: EncoderConfig
+) -> EncoderFolder:
+    """Return the folder of an encoder whose constants come from elsewhere."""
+    return EncoderFolder(manifest, program, {}, {}, encoding, config)

@@ -74,10 +74,10 @@ class GgufStore:
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
         model = await self.model()
-        folder = ModelFolder(await self.manifest(), model.program, tensors={}, goldens={})
+        manifest = await self.manifest()
         if isinstance(model, GgufEncoder):
-            return encoder_folder(folder, model.encoding, model.config.texts)
-        return folder
+            return encoder_folder(manifest, model.program, model.encoding, model.config)
+        return ModelFolder(manifest, model.program, tensors={}, goldens={})
 
     async def read(self, model: ModelFolder, file: str) -> dict[str, Any]:
         """Return a folder's file from metadata, parsed: its text would take as much again."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from py_runtime import gpu
 from py_runtime.app.embeddings import create_embeddings
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
@@ -70,6 +71,18 @@ async def runs_of(device: Device, files: Any, texts: list[list[int]]) -> list[An
     vectors = await encoder.embed(texts)
     encoder.unload()
     return [sizes, vectors]
+
+
+async def lose_the_device(device: Device, files: Any, texts: list[list[int]]) -> Any:
+    """Vectors before a loss, and after one that no caller hears of; and what is left."""
+    del device  # others still need it
+    encoder = await load(await gpu.request_device(), files)
+    before = await encoder.embed(texts)
+    encoder.graph.device.destroy()
+    after = await encoder.embed(texts)
+    taken = encoder.graph.device
+    encoder.unload()
+    return {"before": before, "after": after, "left": taken.counters.buffer_bytes_alive}
 
 
 async def requests(device: Device, files: Any, requests: list[Any]) -> list[Any]:

@@ -116,6 +116,13 @@ def test_it_says_that_it_writes_no_text(native: NativeRunner, files: Files) -> N
         assert text.startswith("invalid_request: small-encoder is a text encoder: it makes vectors")
 
 
+def words() -> np.ndarray:
+    """Return a list of more words than the model has embeddings for."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    listed = [*special, *(f"w{number}" for number in range(2996))]
+    return np.frombuffer("\n".join(listed).encode(), np.uint8)
+
+
 def without(files: Files, *names: str) -> Files:
     return {name: data for name, data in files.items() if name not in names}
 
@@ -128,6 +135,10 @@ def test_files_that_are_missing_or_do_not_fit(
     faults = {
         "tokenizer": (without(files, "tokenizer.json"), "neither tokenizer.json nor vocab.txt"),
         "config": (without(files, "config.json"), "no config.json"),
+        "words": (
+            {**without(files, "tokenizer.json"), "vocab.txt": words()},
+            "has 3001 tokens, but embeddings of",
+        ),
         "pooling": (without(files, "1_Pooling/config.json"), "names 1_Pooling/config.json"),
         "others'": ({**files, "model.safetensors": wide["model.safetensors"]}, "is missing"),
         "cut": ({**files, "model.safetensors": weights[:-8]}, "its tensors end at byte"),
