@@ -188,15 +188,13 @@ class Encoder:
 
     # What it does not do -----------------------------------------------------------------------
 
-    async def chat(self, messages: Any, /, **fields: Any) -> AsyncIterator[Piece]:
+    def chat(self, messages: Any, /, **fields: Any) -> AsyncIterator[Piece]:
         """Raise RequestError: it writes no text."""
         raise cannot_write(self.manifest.name)
-        yield Piece()  # which makes it what Model.chat is
 
-    async def complete(self, prompt: Any, /, **fields: Any) -> AsyncIterator[Piece]:
+    def complete(self, prompt: Any, /, **fields: Any) -> AsyncIterator[Piece]:
         """Raise RequestError: it writes no text."""
         raise cannot_write(self.manifest.name)
-        yield Piece()
 
     # Its life on the device --------------------------------------------------------------------
 

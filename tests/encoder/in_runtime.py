@@ -103,15 +103,20 @@ async def refusals(device: Device, files: Any) -> list[str]:
     encoder = await load(device, files)
     said = []
 
-    async def read(pieces: Any) -> None:
-        async for _ in pieces:
+    async def chat() -> None:
+        async for _ in encoder.chat([{"role": "user", "content": "Hello"}]):
             pass
 
-    messages = [{"role": "user", "content": "Hello"}]
-    asked = (read(encoder.chat(messages)), read(encoder.complete("Once")))
-    for work in (*asked, Model.load(device, store_of(files))):
+    async def complete() -> None:
+        async for _ in encoder.complete("Once"):
+            pass
+
+    async def load_to_write() -> None:
+        await Model.load(device, store_of(files))
+
+    for work in (chat, complete, load_to_write):
         try:
-            await work
+            await work()
         except InpageError as error:
             said.append(f"{error.code}: {error}")
     encoder.unload()
