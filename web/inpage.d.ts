@@ -339,6 +339,8 @@ export interface LoadedModel {
   quantisation: string;
   source: { name: string; url: string | null; licence: string };
   has_chat_template: boolean;
+  /** It makes vectors of texts (`embeddings`), and writes none. */
+  is_encoder: boolean;
   has_goldens: boolean;
   /** Which kernels run, and why those (`chosen`: by features, a measurement, one that is remembered, or asked for). */
   kernels: {
@@ -614,15 +616,17 @@ export interface EmbeddingRequest {
   /** Only so many numbers of each, at length 1 again. */
   dimensions?: number | null;
   user?: string | null;
-  /** Ours: of the hidden states, the mean (if not given) or the last one. */
-  pooling?: "mean" | "last" | null;
+  /** Ours: what is taken of the hidden states; if not given, what a text encoder's files say, and of other models the mean. */
+  pooling?: "mean" | "last" | "cls" | "mean_sqrt_len" | "weightedmean" | null;
+  /** Ours: which of a text encoder's own prompts stands before each text, such as "query". */
+  prompt_name?: string | null;
   /** Ours. */
   signal?: AbortSignal;
 }
 
 export interface Embeddings<Vector = number[]> {
   object: "list";
-  /** Of length 1 each. */
+  /** Of length 1 each, unless a text encoder's own files say otherwise. */
   data: { object: "embedding"; index: number; embedding: Vector }[];
   model: string;
   usage: { prompt_tokens: number; total_tokens: number };

@@ -10,14 +10,14 @@ from py_runtime.base.messages import Message, message, worded
 from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.gpu import CPU, Device
 from py_runtime.graph.tuning import KernelChoice
-from py_runtime.model import Model
+from py_runtime.model import AnyModel, Encoder
 from py_runtime.model.requirements import bytes_on_cpu
 
 TOO_LARGE = "too_large_for_processor"
 Json = dict[str, Any]
 
 
-def describe_model(model: Model) -> Json:
+def describe_model(model: AnyModel) -> Json:
     """Describe a model that is loaded."""
     manifest = model.manifest
     described: Json = {
@@ -29,6 +29,7 @@ def describe_model(model: Model) -> Json:
         "quantisation": manifest.quantisation,
         "source": manifest.source,
         "has_chat_template": model.chat_template is not None,
+        "is_encoder": isinstance(model, Encoder),
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),
         "device": describe_device(model.graph.device),

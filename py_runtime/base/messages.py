@@ -134,6 +134,8 @@ ENGLISH: dict[str, str] = {
     "processor_lost": "the processor's threads ended too often",
     "smaller_models": "{fault}. Smaller models here: {models}",
     "smaller_model": "{name} ({gpu_bytes:bytes})",
+    "encoder_cannot_write": "{name} is a text encoder: it makes vectors of texts, for search and "
+    "comparison, and cannot write text; load another model to chat with",
     "model_not_loadable": "{name} cannot be loaded: {fault}",
     "no_such_model": "there is no model '{name}' here; there are: {names}",
     "no_models_here": "there is no model '{name}' here; there are: none",

@@ -104,18 +104,31 @@ async def pooled(
     await model.session.compute_each(prompt, cancel, run)
     whole = np.concatenate(rows)  # [S, W]
     vector = whole[-1] if pooling == "last" else whole.mean(axis=0)
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), TINY), np.float32)
+    return of_length_1(vector[None])[0]
+
+
+def of_length_1(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors [N, W] in f32, each of length 1."""
+    exact = vectors.astype(np.float64)
+    lengths = np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), TINY)
+    return np.asarray(exact / lengths, np.float32)
 
 
 def parse_inputs(model: Embedder, given: Any) -> list[list[int]]:
     """Parse a text, the tokens of one, or a list of either."""
+    inputs = given_inputs(given)
+    try:
+        return [model.prompt_tokens(each) for each in inputs]
+    except RequestError as error:
+        raise RequestError(f"input: {error}", "input") from None
+
+
+def given_inputs(given: Any) -> Sequence[Any]:
+    """Return a list of texts, or of their tokens, where one of either was given, too."""
     is_one = isinstance(given, str) or (
         isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], int)
     )
     inputs = [given] if is_one else given
     if not isinstance(inputs, Sequence) or not inputs:
         raise RequestError("input must be a text, tokens, or a list of these, not empty", "input")
-    try:
-        return [model.prompt_tokens(each) for each in inputs]
-    except RequestError as error:
-        raise RequestError(f"input: {error}", "input") from None
+    return inputs

@@ -1075,6 +1075,7 @@ export const messages = {
   processor_lost: "die Threads des Prozessors endeten zu oft",
   smaller_models: "{fault}. Kleinere Modelle hier: {models}",
   smaller_model: "{name} ({gpu_bytes:bytes})",
+  encoder_cannot_write: "{name} ist ein Text-Encoder: Er macht Vektoren aus Texten, zum Suchen und Vergleichen, und kann keinen Text schreiben; lade ein anderes Modell zum Chatten",
   model_not_loadable: "{name} kann nicht geladen werden: {fault}",
   no_such_model: "kein Modell mit dem Namen „{name}“ gefunden; es gibt: {names}",
   no_models_here: "kein Modell mit dem Namen „{name}“ gefunden: Diese Website hat keines",
