@@ -101,7 +101,7 @@ function drawNeurons() {
   const largest = Math.max(...neurons.map(({ activation }) => Math.abs(activation)));
   const rows = neurons.map(({ layer, neuron, activation, promotes }, at) => {
     const y = at * ROW + 1;
-    const words = t`Neuron ${neuron} of layer ${layer} fires at ${decimal(activation, 2)} and promotes ${promotes.map((each) => visibleText(each.text, 20)).join(", ")}`;
+    const words = t`Neuron ${String(neuron)} of layer ${layer} fires at ${decimal(activation, 2)} and promotes ${promotes.map((each) => visibleText(each.text, 20)).join(", ")}`;
     const long = (Math.abs(activation) / largest) * (BAR - 44);
     return draw(
       "g", { class: "cell", role: "button", tabindex: at ? -1 : 0, "aria-label": words, "aria-pressed": "false", onclick: () => choose(at), onkeydown: (/** @type {KeyboardEvent} */ event) => move(event, at) },
@@ -146,7 +146,7 @@ function choose(at) {
   });
   fill(
     parts.details,
-    make("h3", {}, t`Neuron ${neuron} of layer ${layer}`),
+    make("h3", {}, t`Neuron ${String(neuron)} of layer ${layer}`),
     make("div", { class: "room-tools" }, make("button", { type: "button", onclick: () => openPanel("steering", { part: "neuron", layer, number: neuron }) }, t`Turn it off in Steering…`)),
     activation < 0 && make("p", { class: "room-facts" }, t`It fires below zero: these are the tokens that it promotes like that.`),
     tableOf(t`What the neuron promotes`, [t`Token`, t`Logit per unit`, t`Logit here`], promotes.map((each) => [

@@ -153,7 +153,7 @@ function showOutliers() {
   const dimensions = new Map();
   for (const outlier of outliers) dimensions.set(outlier.neuron, [...dimensions.get(outlier.neuron) ?? [], outlier]);
   const rows = [...dimensions].slice(0, DIMENSIONS).map(([dimension, [{ layer, position, value, times }]]) => [
-    decimal(dimension), t`${inDigits(times)} times`, inDigits(value), layer ? layer - 1 : "emb",
+    dimension, t`${inDigits(times)} times`, inDigits(value), layer ? layer - 1 : "emb",
     make("button", { type: "button", class: "inside-token", onclick: () => choose(position) }, visibleText(texts[position], 24)),
   ]);
   fill(

@@ -150,11 +150,11 @@ function drawMap() {
       corrupted.texts.map((text, at) => ({ text: clean.tokens[at] === corrupted.tokens[at] ? "" : visibleText(text, 8) })),
     ],
     cell(row, column) {
-      const share = shareAt(row, column);
+      const share = Math.round(1000 * shareAt(row, column)) / 1000 + 0; // nothing is "−0 %"
       const lead = column < since ? difference.corrupted : rowOf(differences[site], row)[column - since];
       const place = clean.tokens[column] === corrupted.tokens[column] ? visibleText(clean.texts[column], 24) : `${visibleText(clean.texts[column], 24)} → ${visibleText(corrupted.texts[column], 24)}`;
       const known = Number.isFinite(share) ? t`${inPercent(share)} of the answer comes back` : t`nothing to move here`;
-      return { share, text: Number.isFinite(share) ? decimal(100 * share, 0) : "", words: line(t`Layer ${row}`, place, known, Number.isFinite(lead) && t`lead ${inLogits(lead)}`) };
+      return { share, text: Number.isFinite(share) ? decimal(Math.round(100 * share) + 0) : "", words: line(t`Layer ${row}`, place, known, Number.isFinite(lead) && t`lead ${inLogits(lead)}`) };
     },
     at: [layers - 1, clean.tokens.length - 1],
     tell: (words) => { parts.cell.textContent = words; },
