@@ -177,7 +177,7 @@ function showFacts() {
     chats: all > count ? t`the ${count} chats used last, of ${all}` : t`${count} chat|${count} chats`,
     messages: all > count ? t`${count} messages of the chats used last, of ${all}` : t`${count} message|${count} messages`,
   }[source] ?? (all > count ? t`${count} lines, evenly spread, of ${all}` : t`${count} line|${count} lines`);
-  const isCut = cut.data.reduce((sum, each) => sum + each, 0);
+  const isCut = [...cut.data].filter(Boolean).length;
   const meaning = selects.layout.value === "principal"
     ? t`these two directions hold ${inPercent(shares[0] + shares[1])} of the differences`
     : t`what is near is alike; how far apart groups are says little`;
