@@ -136,10 +136,10 @@ async function count(file) {
   emit("fileschange");
 }
 
-/** How many tokens a file takes, alone in a message. @param {DraftFile} file */
+/** How many tokens a file takes, alone in a message; its name counts, and not which part of it this is. @param {DraftFile} file */
 export async function tokensOf(file) {
   counted.set(file, inpage.loaded);
-  const content = wholeOf({ content: "", attachments: [file] });
+  const content = wholeOf({ content: "", attachments: [{ ...file, title: file.name }] });
   const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
   return tokens;
 }
