@@ -14,14 +14,14 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from tools.screenshot import WAIT_MILLISECONDS, visiting
 
-SIZE: ViewportSize = {"width": 1280, "height": 760}
+SIZE: ViewportSize = {"width": 1360, "height": 800}
 SETTINGS = {
     "version": 1,
     "chosen": [["temperature", "0"], ["repetition_penalty", "1.1"], ["max_tokens", "48"]],
 }
-QUESTION = "What is the capital of France, and what is it known for?"
-COLOURS = 128  # in the palette of a PNG
-DOCK_PERCENT = "56"  # of the window
+QUESTION = "What is the capital of France? Answer in one sentence."
+COLOURS = 256  # in the palette of a PNG
+DOCK_PERCENT = "64"  # of the window
 
 Show = Callable[[Page, Locator], None]  # opens a panel's most telling state
 
@@ -70,8 +70,8 @@ def open_op(page: Page, panel: Locator) -> None:
 
 # Panel → what makes it worth a picture; in the order of docs/glass.md.
 VIEWS: dict[str, Show] = {
-    "lens": wait_for(".cell"),
-    "attention": wait_for("[role=option]"),
+    "lens": press("Look", ".cell"),
+    "attention": press("Look", "[role=option]"),
     "patching": press("Move", ".cell"),
     "norms": press("Look", "svg.wide"),
     "neurons": press("Look", ".cell"),
@@ -97,6 +97,7 @@ def shoot_views(page: Page, folder: Path, wanted: list[str]) -> None:
     page.get_by_label("Message", exact=True).fill(QUESTION)
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Stop")).to_be_hidden(timeout=WAIT_MILLISECONDS)
+    page.get_by_role("button", name="Chats", exact=True).click()
     answer = page.get_by_role("article", name="Answer").last
     answer.get_by_role("button", name="Show certainty").click()
     answer.locator(".tokens .tok").first.wait_for()
@@ -112,7 +113,7 @@ def shoot_views(page: Page, folder: Path, wanted: list[str]) -> None:
 def save(screenshot: bytes, path: Path) -> None:
     """Write a screenshot with a palette, which takes a third of the bytes."""
     image = Image.open(io.BytesIO(screenshot)).convert("RGB")
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(COLOURS, kmeans=1, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size:,} bytes")
 
 

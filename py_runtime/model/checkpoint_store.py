@@ -38,7 +38,7 @@ from py_runtime.folder.manifest import (
     Requirements,
     Source,
 )
-from py_runtime.folder.plain_safetensors import LENGTH_BYTES, plain_header, plain_header_end
+from py_runtime.folder.plain_safetensors import LENGTH_BYTES, header_end, parse_header
 from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.container import TensorInfo
@@ -177,8 +177,8 @@ def _vocabulary(words: bytes) -> dict[str, int]:
 async def _header(source: ByteSource) -> dict[str, StoredTensor]:
     """Return the places of all tensors; those of integers are left out."""
     size = await source.size()
-    end = plain_header_end(source.name, await source.read(0, min(LENGTH_BYTES, size)), size)
-    stored = plain_header(source.name, await source.read(0, end), size)
+    end = header_end(source.name, await source.read(0, min(LENGTH_BYTES, size)), size)
+    stored, _ = parse_header(source.name, await source.read(0, end), size)
     return {
         name: StoredTensor(
             TensorInfo(name, BY_NAME[one.code], one.dims, one.begin, one.end - one.begin), source
