@@ -104,7 +104,7 @@ async def pooled(
     await model.session.compute_each(prompt, cancel, run)
     whole = np.concatenate(rows)  # [S, W]
     vector = whole[-1] if pooling == "last" else whole.mean(axis=0)
-    return of_length_1(vector[None])[0]
+    return np.asarray(of_length_1(vector[None])[0])
 
 
 def of_length_1(vectors: np.ndarray) -> np.ndarray:
