@@ -10,6 +10,7 @@ cache["blocks.7.attn.hook_pattern"]  # [1, heads, queries, keys]
 Names are those of TransformerLens; docs/glass.md has all of them.
 """
 
+from py_runtime.glass.autoencoders.autoencoder import Autoencoder, load_autoencoder
 from py_runtime.glass.cache import ActivationCache
 from py_runtime.glass.edits import Edit
 from py_runtime.glass.graph_view import graph_view, op_view, values_of
@@ -21,7 +22,9 @@ from py_runtime.glass.score import Alternative, Score, score
 from py_runtime.glass.steering import clear, edits_of, set_strength, steer, steered
 from py_runtime.glass.timeline import timeline
 from py_runtime.glass.views.attention import attention
+from py_runtime.glass.views.features import feature_edit, features, promoted
 from py_runtime.glass.views.lens import lens
+from py_runtime.glass.views.map import map_texts
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
@@ -30,6 +33,7 @@ from py_runtime.ops.registry import Op
 __all__ = [
     "ActivationCache",
     "Alternative",
+    "Autoencoder",
     "Edit",
     "Hook",
     "Op",
@@ -37,17 +41,22 @@ __all__ = [
     "attention",
     "clear",
     "edits_of",
+    "feature_edit",
+    "features",
     "graph_view",
     "hooks",
     "kernel_lab",
     "kernel_of",
     "lens",
+    "load_autoencoder",
+    "map_texts",
     "memory_view",
     "neurons",
     "norms",
     "op_view",
     "own_op",
     "patch",
+    "promoted",
     "replace",
     "run_with_cache",
     "run_with_hooks",

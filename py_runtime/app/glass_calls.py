@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from py_runtime.app.feature_calls import FEATURE_VIEWS
 from py_runtime.app.load_progress import Emit
 from py_runtime.app.message_views import MESSAGE_VIEWS
 from py_runtime.app.room_calls import ROOM_VIEWS
@@ -24,6 +25,7 @@ from py_runtime.glass.score import score
 from py_runtime.glass.steering import edits_of, set_strength, steer
 from py_runtime.glass.views.attention import attention
 from py_runtime.glass.views.lens import lens
+from py_runtime.glass.views.map import map_texts
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
@@ -190,6 +192,13 @@ async def _patch(model: Model, fields: Fields, progress: Progress, cancel: Cance
     return await patch(model, **given, **more, progress=progress, cancel=cancel)
 
 
+async def _map(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
+    """Give the places of `texts` on a map of their embeddings."""
+    texts, pooling = fields.pop("texts", None), fields.pop("pooling", "mean")
+    _all_taken(fields)
+    return await map_texts(model, texts, pooling=pooling, progress=progress, cancel=cancel)
+
+
 VIEWS: dict[str, View] = {
     "score": _score,
     "tokens": _tokens,
@@ -203,7 +212,9 @@ VIEWS: dict[str, View] = {
     "norms": _of_text(norms, "outliers"),
     "neurons": _of_text(neurons, "layers", "position", "k", "promoted"),
     "patch": _patch,
+    "map": _map,
     **MESSAGE_VIEWS,
     **ROOM_VIEWS,
     **STEERING_VIEWS,
+    **FEATURE_VIEWS,
 }

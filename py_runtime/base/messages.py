@@ -159,6 +159,28 @@ ENGLISH: dict[str, str] = {
     "hub_busy_for": "the Hub was asked too often from here: wait {seconds} "
     "{seconds:second|seconds}, then try again",
     "hub_answered": "the Hub answered {status} to a request for {what}: try again later",
+    # Sparse autoencoders
+    "autoencoder_none": "no sparse autoencoder is open: open its file first",
+    "autoencoder_files": "{files} was given as a sparse autoencoder: give one .safetensors file, "
+    "with its cfg.json or config.json if it has one",
+    "autoencoder_damaged": "{fault}: get the file again",
+    "autoencoder_layout": "{file} is no sparse autoencoder of a known layout: it must have W_enc, "
+    "b_enc, W_dec and b_dec (SAELens, Gemma Scope), or encoder.weight, encoder.bias, W_dec and "
+    "b_dec (EleutherAI); it has {tensors}",
+    "autoencoder_shape": "{file}: {tensor} is {found}, but must be {wanted}",
+    "autoencoder_key": "{file}: this engine cannot compute a sparse autoencoder whose "
+    "configuration says {key} = {value}",
+    "autoencoder_needs_k": "{file} keeps the strongest features (TopK), and its cfg.json says how "
+    "many: give both files together",
+    "autoencoder_no_hook": "the files of {name} do not say which hook it reads: choose one",
+    "autoencoder_hook": "{model} has no hook {hook} that an autoencoder could read: choose another",
+    "autoencoder_width": "{name} reads activations of width {width}, but {hook} of {model} has "
+    "{found}: choose another hook, or load the model that it was made for",
+    "autoencoder_feature": "features are numbers from 0 to {last}",
+    "autoencoder_overflow": "the numbers of {name} are too large to compute with: get the file "
+    "again",
+    "autoencoder_too_much": "{tokens} tokens are too many to look at at once: with so many "
+    "features, at most {most}",
 }
 
 

@@ -1,4 +1,4 @@
-"""Safetensors files as anyone writes them: small ones, read whole and without trust, and written.
+"""Safetensors files as anyone writes them: read without trust, small ones whole, and written.
 
 Model folders have stricter ones, which stream: py_runtime/folder/safetensors_header.py.
 """
@@ -59,34 +59,51 @@ class PlainTensors:
         """Return a tensor of floats, f32 or f16; it shares the file's memory where it can."""
         entry = self.stored[name]
         raw = np.frombuffer(self.data, np.uint8)[entry.begin : entry.end]
-        if entry.code == BF16:
-            values = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
-        elif entry.code in FLOATS:
-            values = raw.view(FLOATS[entry.code]) if len(raw) else np.zeros(0, np.float32)
-            values = values.astype(np.float32) if entry.code == "F64" else values
-        else:
-            raise TensorHeaderError(
-                f"{self.file}: {short(name)} is {entry.code}, not one of {', '.join(FLOATS)}, "
-                f"{BF16}",
-                "get the file in one of these",
-            )
-        if not np.isfinite(values).all():
-            raise TensorHeaderError(
-                f"{self.file}: {short(name)} has values that are infinite or not numbers"
-            )
-        return values.reshape(entry.dims)
+        return as_floats(self.file, name, entry.code, raw).reshape(entry.dims)
+
+
+def as_floats(file: str, name: str, code: str, raw: np.ndarray) -> np.ndarray:
+    """Return bytes of a tensor as finite floats, f32 or f16, in one row."""
+    if code == BF16:
+        values = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    elif code in FLOATS:
+        values = raw.view(FLOATS[code]) if len(raw) else np.zeros(0, np.float32)
+        values = values.astype(np.float32) if code == "F64" else values
+    else:
+        raise TensorHeaderError(
+            f"{file}: {short(name)} is {code}, not one of {', '.join(FLOATS)}, {BF16}",
+            "get the file in one of these",
+        )
+    if not np.isfinite(values).all():
+        raise TensorHeaderError(
+            f"{file}: {short(name)} has values that are infinite or not numbers"
+        )
+    return values
 
 
 def read_safetensors(file: str, data: bytes) -> PlainTensors:
     """Read the whole file; what the safetensors format forbids is refused."""
-    if len(data) < LENGTH_BYTES:
-        raise TensorHeaderError(f"{file} has {len(data)} bytes; a safetensors file has at least 8")
-    length = int.from_bytes(data[:LENGTH_BYTES], "little")
-    start = LENGTH_BYTES + length
-    if length > MAX_HEADER_BYTES or start > len(data):
+    end = header_end(file, data[:LENGTH_BYTES], len(data))
+    stored, metadata = parse_header(file, data[:end], len(data))
+    return PlainTensors(file, data, stored, metadata)
+
+
+def header_end(file: str, start: bytes, size: int) -> int:
+    """Return how many of a file's bytes are its header, from the first ones."""
+    if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
+        raise TensorHeaderError(f"{file} has {size} bytes; a safetensors file has at least 8")
+    length = int.from_bytes(start[:LENGTH_BYTES], "little")
+    if length > MAX_HEADER_BYTES or LENGTH_BYTES + length > size:
         raise TensorHeaderError(f"{file} is not a safetensors file: its header would not fit in it")
+    return LENGTH_BYTES + length
+
+
+def parse_header(
+    file: str, header: bytes, size: int
+) -> tuple[dict[str, Stored], Mapping[str, str]]:
+    """Return the tensors' places and the metadata of a file of this size, whose header is here."""
     try:
-        members = parse_strict_json(data[LENGTH_BYTES:start])
+        members = parse_strict_json(header[LENGTH_BYTES:])
     except ValueError as error:
         raise TensorHeaderError(f"{file}: the header is not JSON: {error}") from None
     if not isinstance(members, dict):
@@ -94,17 +111,16 @@ def read_safetensors(file: str, data: bytes) -> PlainTensors:
     metadata = members.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise TensorHeaderError(f"{file}: {METADATA} must be an object of strings")
+    start = len(header)
     stored = {name: _entry(file, name, facts, start) for name, facts in members.items()}
     position = start
     for name, entry in sorted(stored.items(), key=lambda each: (each[1].begin, each[1].end)):
         if entry.begin != position:
             raise TensorLayoutError(f"{file}: {short(name)} leaves a hole or overlaps another")
         position = entry.end
-    if position != len(data):
-        raise TensorLayoutError(
-            f"{file}: its tensors end at byte {position}, the file at {len(data)}"
-        )
-    return PlainTensors(file, data, stored, metadata)
+    if position != size:
+        raise TensorLayoutError(f"{file}: its tensors end at byte {position}, the file at {size}")
+    return stored, metadata
 
 
 def _entry(file: str, name: str, facts: Any, start: int) -> Stored:

@@ -2,6 +2,7 @@
 
 from tests.fuzz import (
     adapter_targets,
+    autoencoder_targets,
     export_targets,
     folder_targets,
     gguf_targets,
@@ -17,6 +18,7 @@ ROWS = [
     *pte_targets.TARGETS,
     *gguf_targets.TARGETS,
     *adapter_targets.TARGETS,
+    *autoencoder_targets.TARGETS,
     *hub_targets.TARGETS,
     *text_targets.TARGETS,
     *request_targets.TARGETS,

@@ -37,6 +37,7 @@ NAMES = re.compile(r"\b(?:GGUF|inpage)\b")
 VALUE = re.compile(r"\$\{[^}]*\}")
 FACT = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 DECIMALS = (".1f", ".0%")
+OF_PANELS = "autoencoder_"  # codes of errors that only a panel shows
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -65,8 +66,14 @@ def test_a_translation_keeps_values_and_forms(name: str) -> None:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_language_has_every_code_and_no_others(name: str) -> None:
-    """Check the codes that the engine can send, and those that the page makes itself."""
+    """Check the codes that the engine can send, and those that the page makes itself.
+
+    Errors of panels come with the engine's English, which serves the page: its own table is among
+    the scripts of the start.
+    """
     sent = ENGLISH.keys() | wording.codes_of_the_page()
+    if name == "en":
+        sent = {code for code in sent if not code.startswith(OF_PANELS)}
     codes = wording.table(name)["messages"].keys()
     assert sent - codes == set(), f"not in web/ui/languages/{name}.js"
     assert codes - sent == set(), "nothing sends these any more"

@@ -145,7 +145,7 @@ addEventListener("drop", (event) => {
   dropZone.hidden = true;
   const { files, items } = /** @type {DataTransfer} */ (event.dataTransfer);
   const dropped = [...files]; // the browser takes the lists back
-  if (!dropped.length) return; // but a text, say
+  if (!dropped.length || event.defaultPrevented) return; // but a text, say; or a panel took them
   event.preventDefault();
   if (!dropped.some(({ name }) => MODEL.test(name))) for (const file of dropped) take(file);
   else openModelFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));

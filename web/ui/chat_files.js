@@ -23,7 +23,7 @@ export async function importFile(file) {
   const imported = await importChats(file).catch(({ message }) => notify(t`${file.name} was not imported: ${message}.`, { stays: true }));
   if (!imported) return;
   notify(t`${imported.length} chat imported from ${file.name}.|${imported.length} chats imported from ${file.name}.`);
-  emit("chatimported", imported[0] ?? shown);
+  emit("chatwanted", imported[0] ?? shown);
 }
 
 /**

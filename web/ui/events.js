@@ -7,11 +7,11 @@
  * @typedef {object} Events
  * @property {undefined} answergrows an answer in the open chat has more text, or another status
  * @property {{ article: HTMLElement, message: ChatMessage }} certaintyshown a message is shown whose tokens are
- * @property {Chat} chatimported chats were imported: this is the first of them
  * @property {undefined} chatmerged what another tab wrote was merged into a chat
  * @property {undefined} chatschange a chat was added, changed, renamed, opened or answered
  * @property {undefined} chatshown another chat is open
  * @property {undefined} chatsread the chats of earlier visits are in memory
+ * @property {Chat} chatwanted a chat is to be opened: a user's choice, or the first of those that were imported
  * @property {{ content: string, place?: Place }} messagesent the user sends a message, in the place of the one that was edited
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here

@@ -1,10 +1,12 @@
 // Models in files of the user's: told about, loaded, and found again the next time where they want it. What is remembered
 // is where they are, not what they hold: the browser asks again before it lets the page read them.
 
+import { areAutoencoder } from "./autoencoder_files.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { library } from "./lazy.js";
 import { markdownIn } from "./markdown.js";
 import { listModels, loadFrom } from "./models.js";
+import { openPanel } from "./panels.js";
 import { faultOf, line, t, tell } from "./wording.js";
 
 /**
@@ -25,6 +27,7 @@ const REMEMBERS = () => t`Next time it has to be opened again, unless this brows
 export async function openFiles(files, given = []) {
   const names = files.map(({ name }) => name).join(", ");
   const handles = handlesOf(given); // at once: they are given to the event alone
+  if (await areAutoencoder(files)) return openPanel("features", { files });
   page.about.textContent = t`Reading ${names}…`;
   keeping.hidden = true;
   if (!page.opened.open) page.opened.showModal();

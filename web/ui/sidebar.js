@@ -236,6 +236,6 @@ export const tools = {
 chatTitle.onchange = rename;
 importFile.onchange = importFiles;
 page.exportMarkdown.onclick = async () => (await arrived(loadFiles()))?.exportMarkdown(shown);
-on("chatimported", openChat);
+on("chatwanted", openChat);
 on("chatschange", listChats);
 listChats();

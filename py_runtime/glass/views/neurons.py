@@ -1,6 +1,5 @@
 """The neurons of MLPs that fire for a token, and the tokens that each of them promotes."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,15 +7,15 @@ import numpy as np
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.glass.anatomy import Anatomy, Mlp
+from py_runtime.glass.direct import best_tokens, direct_calls
 from py_runtime.glass.given import texts_of, tokens_of
-from py_runtime.glass.programs import part, renamed
+from py_runtime.glass.programs import part
 from py_runtime.glass.runs import run_with_cache
 from py_runtime.glass.views.common import Data, Progress, checked_count, checked_places, ignore
 from py_runtime.glass.workspace import Workspace, looking
 from py_runtime.graph import Graph
 from py_runtime.model import Model
-from py_runtime.program import OpCall, Program, TensorValue, op_names
-from py_runtime.sampling.narrow import largest
+from py_runtime.program import Program
 
 MAX_NEURONS, MAX_PROMOTED = 50, 50
 ROWS = 8  # neurons that are looked at together
@@ -69,13 +68,9 @@ async def neurons(
             own = [each for each in found if each["layer"] == layer]
             logits = await _promoted(model, space, layer, [each["neuron"] for each in own])
             for each, row in zip(own, logits, strict=True):
-                signed = row if each["activation"] >= 0 else -row
-                near = largest(signed, promoted)
-                best = near[np.argsort(-signed[near], kind="stable")[:promoted]].tolist()
-                each["promotes"] = [
-                    {"token": token, "text": text, "logit": float(signed[token])}
-                    for token, text in zip(best, texts_of(model, best), strict=True)
-                ]
+                each["promotes"] = best_tokens(
+                    model, row if each["activation"] >= 0 else -row, promoted
+                )
             progress(done + 1, len({each["layer"] for each in found}))
 
     async with looking(model, cancel):
@@ -110,22 +105,6 @@ async def _promoted(model: Model, space: Workspace, layer: int, places: list[int
 
 def _direct_path(anatomy: Anatomy, mlp: Mlp, layer: int) -> Program:
     """Write hidden → the MLP's last matrix → the last norm's weight → the head."""
-    program = anatomy.program
-    values = list(program.values)
-    row = anatomy.select.args[-1]
-    added = mlp.down.args[-1]
-    calls = [mlp.down]
-    rest = anatomy.tail
-    norm = anatomy.norm
-    if norm is None:
-        rest = tuple(renamed(call, {row: added}) for call in rest)
-    else:
-        normed = norm.args[-1]
-        if isinstance(values[norm.args[1]], TensorValue):
-            calls.append(OpCall(op_names.MUL, (added, norm.args[1], normed)))
-        else:
-            rest = tuple(renamed(call, {normed: added}) for call in rest)
-        rest = tuple(call for call in rest if call.name != op_names.RMS_NORM)
-    whole = replace(program, values=tuple(values))
+    calls = [mlp.down, *direct_calls(anatomy, mlp.down.args[-1])]
     name = f"neurons of layer {layer}"
-    return part(whole, name, ROWS, [mlp.down.args[0]], [*calls, *rest], program.outputs[0])
+    return part(anatomy.program, name, ROWS, [mlp.down.args[0]], calls, anatomy.program.outputs[0])

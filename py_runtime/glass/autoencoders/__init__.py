@@ -1,0 +1,1 @@
+"""Sparse autoencoders as files have them, read without trust: features of activations."""
