@@ -388,7 +388,9 @@ def test_a_page_that_crashed_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Crashing(remote.Browser):
-        def start(self, url: str, profile: Path) -> "subprocess.Popen[bytes]":
+        def start(
+            self, url: str, profile: Path, flags: tuple[str, ...] = ()
+        ) -> "subprocess.Popen[bytes]":
             (profile / "browser.log").write_text("[1:FATAL:fonts.cpp(163)] Not implemented.\n")
             return subprocess.Popen(["true"])
 

@@ -1,5 +1,6 @@
 """Kernels by the times of a layer: of the model's shape, for one token and for many."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -182,6 +183,18 @@ def test_a_fault_leaves_what_was_chosen_before(native: NativeRunner, straw: Stra
     assert (first.why, first.target.one_token) == (MEASURED, BYTES)
     assert chosen(native, program_of()).target == first.target
     assert len(straw.shapes) == 1, "a slow fault is not met again"
+
+
+def test_a_layer_without_end_is_not_waited_for(
+    native: NativeRunner, straw: Straw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def for_ever(*arguments: Any) -> dict[str, LayerTimes]:
+        await asyncio.Event().wait()
+        return {}
+
+    monkeypatch.setattr(tuning, "time_layers", for_ever)
+    monkeypatch.setattr(tuning, "LAYER_LIMITS", (0.0, 0.0))
+    assert chosen(native, program_of()).target.one_token == BYTES
 
 
 def test_a_lost_device_is_no_verdict(native: NativeRunner, straw: Straw) -> None:

@@ -13,7 +13,7 @@ from export.sources import HuggingFaceSource, Quantisation
 from py_runtime import ops  # noqa: F401  (before kernels, which ops import)
 from py_runtime.decoder.program import write_decoder
 from py_runtime.gpu.kernel_sources import KernelSource
-from py_runtime.gpu.kernel_target import FLOATS, KernelTarget
+from py_runtime.gpu.kernel_target import ARITHMETICS, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
 from py_runtime.graph.builder import Builder
 from py_runtime.live.build_context import Caller
@@ -32,14 +32,18 @@ from tools.files import ROOT
 
 PAGE = ROOT / "docs/linear.md"
 SMALL = {**GUARANTEED_LIMITS, "max_compute_invocations_per_workgroup": 128}
-# What decides between kernels: the kind of adapter, its subgroups, and how much a kernel may bind.
+# What decides between kernels: the kind of adapter, its subgroups and arithmetic, and how much a
+# kernel may bind.
 DEVICES = [
     (KernelTarget(), SMALL),
     (KernelTarget(lanes=4), SMALL),
     (KernelTarget(lanes=4, storage_buffers=16), ROOMY),
     (KernelTarget(wide=True), SMALL),
-    *((KernelTarget(wide=True, lanes=32, storage_buffers=count), ROOMY) for count in (8, 10, 16)),
-    (KernelTarget(True, 32, 16, one_token=FLOATS, many_tokens=FLOATS), ROOMY),
+    *(
+        (KernelTarget(True, 32, count, one_token=arithmetic, many_tokens=arithmetic), ROOMY)
+        for count in (8, 10, 16)
+        for arithmetic in ARITHMETICS
+    ),
 ]
 EPILOGUES = {
     "rows + residual": {"epilogue": "rows", "output": "residual"},
