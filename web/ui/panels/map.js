@@ -166,7 +166,7 @@ async function look() {
 }
 
 function place() {
-  if (found) plane.show(marks(), found[selects.layout.value === "principal" ? "principal" : "neighbours"].data);
+  if (found) plane.show(marks(), found[selects.layout.value === "principal" ? "principal" : "neighbours"].data, chosen);
 }
 
 function showFacts() {

@@ -81,6 +81,8 @@ export function scatter(name, told) {
     });
     label();
     showRing();
+    if (chosen >= 0) drawing.setAttribute("aria-activedescendant", `spot-${chosen}`);
+    else drawing.removeAttribute("aria-activedescendant");
     drawing.toggleAttribute("data-zoomed", zoom > 1);
   }
 
@@ -168,8 +170,6 @@ export function scatter(name, told) {
     pointed = -1;
     const [x, y] = seen[at] ?? [0, 0];
     if (at >= 0 && (x < 0 || y < 0 || x > width || y > height)) centre = [places[2 * at], places[2 * at + 1]];
-    if (at >= 0) drawing.setAttribute("aria-activedescendant", `spot-${at}`);
-    else drawing.removeAttribute("aria-activedescendant");
     paint();
     told.choose(at);
   }
@@ -295,10 +295,9 @@ export function scatter(name, told) {
   return {
     drawing,
     zoomBy,
-    /** Shows other points, or the same ones elsewhere. @type {(next: Mark[], at: ArrayLike<number>) => void} */
-    show(next, at) {
-      if (next.length !== marks.length) chosen = pointed = -1;
-      [marks, places, zoom] = [next, at, 1];
+    /** Shows other points, or the same ones elsewhere; `isChosen` is one, or −1. @type {(next: Mark[], at: ArrayLike<number>, isChosen: number) => void} */
+    show(next, at, isChosen) {
+      [marks, places, zoom, chosen, pointed] = [next, at, 1, isChosen, -1];
       centre = fitted().middle;
       shapes = marks.map((_, place) => draw("path", { id: `spot-${place}`, role: "option", class: "spot" }));
       drawing.replaceChildren(...shapes, ring, labels);
