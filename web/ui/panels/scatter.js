@@ -111,7 +111,7 @@ export function scatter(name, told) {
     if (chosen >= 0) order.unshift(chosen);
     for (const at of new Set(order)) {
       const { label: whole } = marks[at];
-      const text = whole.length > MOST_LETTERS ? `${whole.slice(0, MOST_LETTERS - 1).trimEnd()}…` : whole;
+      const text = whole.length > MOST_LETTERS ? `${whole.slice(0, MOST_LETTERS - 1).trimEnd().toWellFormed()}…` : whole;
       const long = [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? WIDE_LETTER : LETTER), 0);
       const [x, y] = seen[at];
       const away = at === chosen ? BESIDE_RING : BESIDE;
