@@ -44,6 +44,7 @@ let file;
 let found;
 /** @type {Kind[]} */
 let kinds = [];
+let isReading = false; // until it is done, or stopped, no other map is made
 let only = ""; // the kind that is looked at alone
 let chosen = -1;
 
@@ -139,6 +140,7 @@ async function textsOf() {
 // ---- the map is made
 
 async function look() {
+  if (isReading) return;
   const source = selects.source.value;
   const texts = await textsOf().catch((error) => { parts.fault.textContent = faultOf(error); });
   if (!texts) return;
@@ -148,7 +150,9 @@ async function look() {
     return;
   }
   const words = t`Reading ${spots.length} text…|Reading ${spots.length} texts…`;
+  isReading = true;
   const answer = await watched(dock, parts.fault, words, (watch) => inpage.glass("map", { texts: spots.map(({ text }) => text) }, watch));
+  isReading = false;
   if (!answer) return;
   const groups = Math.max(...answer.groups.data) + 1;
   const placed = answer.at.map((/** @type {number} */ at) => spots[at]); // blank ones have no place
@@ -166,7 +170,7 @@ async function look() {
 }
 
 function place() {
-  if (found) plane.show(marks(), found[selects.layout.value === "principal" ? "principal" : "neighbours"].data);
+  if (found) plane.show(marks(), found[selects.layout.value === "principal" ? "principal" : "neighbours"].data, chosen);
 }
 
 function showFacts() {

@@ -81,6 +81,8 @@ export function scatter(name, told) {
     });
     label();
     showRing();
+    if (chosen >= 0) drawing.setAttribute("aria-activedescendant", `spot-${chosen}`);
+    else drawing.removeAttribute("aria-activedescendant");
     drawing.toggleAttribute("data-zoomed", zoom > 1);
   }
 
@@ -109,7 +111,7 @@ export function scatter(name, told) {
     if (chosen >= 0) order.unshift(chosen);
     for (const at of new Set(order)) {
       const { label: whole } = marks[at];
-      const text = whole.length > MOST_LETTERS ? `${whole.slice(0, MOST_LETTERS - 1).trimEnd()}…` : whole;
+      const text = whole.length > MOST_LETTERS ? `${whole.slice(0, MOST_LETTERS - 1).trimEnd().toWellFormed()}…` : whole;
       const long = [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? WIDE_LETTER : LETTER), 0);
       const [x, y] = seen[at];
       const away = at === chosen ? BESIDE_RING : BESIDE;
@@ -168,8 +170,6 @@ export function scatter(name, told) {
     pointed = -1;
     const [x, y] = seen[at] ?? [0, 0];
     if (at >= 0 && (x < 0 || y < 0 || x > width || y > height)) centre = [places[2 * at], places[2 * at + 1]];
-    if (at >= 0) drawing.setAttribute("aria-activedescendant", `spot-${at}`);
-    else drawing.removeAttribute("aria-activedescendant");
     paint();
     told.choose(at);
   }
@@ -295,10 +295,9 @@ export function scatter(name, told) {
   return {
     drawing,
     zoomBy,
-    /** Shows other points, or the same ones elsewhere. @type {(next: Mark[], at: ArrayLike<number>) => void} */
-    show(next, at) {
-      if (next.length !== marks.length) chosen = pointed = -1;
-      [marks, places, zoom] = [next, at, 1];
+    /** Shows other points, or the same ones elsewhere; `isChosen` is one, or −1. @type {(next: Mark[], at: ArrayLike<number>, isChosen: number) => void} */
+    show(next, at, isChosen) {
+      [marks, places, zoom, chosen, pointed] = [next, at, 1, isChosen, -1];
       centre = fitted().middle;
       shapes = marks.map((_, place) => draw("path", { id: `spot-${place}`, role: "option", class: "spot" }));
       drawing.replaceChildren(...shapes, ring, labels);
