@@ -13,7 +13,7 @@ import { draw, fill, labelled, make, numberField, tableOf } from "./room.js";
 /** @typedef {{ tokens: number[], texts: string[], neurons: Neuron[] }} Found */
 
 const [USUAL, MOST, PROMOTED] = [12, 50, 10]; // neurons, and tokens of each
-const [ROW, NAME, BAR, LETTER] = [26, 66, 90, 6.7]; // heights and widths of what is drawn
+const [ROW, NAME, BAR, LETTER] = [26, 74, 90, 6.7]; // heights and widths of what is drawn
 const loadStyles = [styleSheet("panels/room.css"), styleSheet("panels/inside.css")];
 
 /** @type {HTMLElement} */
