@@ -110,7 +110,8 @@ async function open(files) {
 
 /** Closes it, and what it steers. */
 async function close() {
-  take(await watched(dock, parts.fault, t`Closing…`, (watch) => inpage.glass("autoencoder", { close: true }, watch)) ?? null);
+  const closed = await watched(dock, parts.fault, t`Closing…`, (watch) => inpage.glass("autoencoder", { close: true }, watch));
+  if (closed !== undefined) take(closed);
 }
 
 /** @param {string} hook */
