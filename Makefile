@@ -48,7 +48,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-all browsers soak chaos test-pte test-llama-cpp fuzz \
-  pte-files families mutants package lock picture lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants package lock picture pictures lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,6 +128,10 @@ lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python 
 picture: setup $(TESTER) ## the README's picture that moves: a first minute with the default model
 	@$(PY) -m tools.browser
 	@$(PY) -m tools.moving_picture docs/first_minute.png
+
+pictures: setup $(TESTER) ## the pictures of docs/glass.md: each panel beside an answer of the default model
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.view_pictures docs/pictures
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for docs/speed.md; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser

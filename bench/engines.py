@@ -41,6 +41,7 @@ class Engine:
     start_ups: int = 5  # of each kind, cold and warm
     limit_s: float = 600  # for one generation, or one start
     notes: tuple[str, ...] = field(default=())
+    flags: tuple[str, ...] = ()  # Chromium's, beside those that all have
 
 
 INPAGE = Engine(

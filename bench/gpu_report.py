@@ -1,4 +1,6 @@
-"""The table of a real GPU: each model with its kernels by subgroups and without, beside the peer's.
+"""The table of a real GPU: each model with the kernels that were chosen and with others.
+
+The peer stands beside them.
 
 Speeds come with the share of the adapter that they take up: of its read bandwidth in decoding, of
 its arithmetic in prefill. Standard library only.
@@ -27,26 +29,37 @@ Say = Callable[[Json], str]  # what a figure says of an engine
 
 KIND = "gpu"  # of results
 MARK = "bench-gpu"  # of the tables in docs/speed.md and the README
-WITHOUT = "-without-subgroups"  # ends the key of an engine
-COLUMNS = ("by subgroups", "without them", TRANSFORMERS_WEBGPU.title)
+# What ends the key of an engine.
+WITHOUT, POLYFILLED = "-without-subgroups", "-polyfilled"
+COLUMNS = ("as chosen", "without subgroups", "polyfilled", TRANSFORMERS_WEBGPU.title)
 
 
 def cells_of(results: Json) -> list[list[str]]:
     """Return the table with its head: rows by model and figure."""
     engines = {engine["key"]: engine for engine in results["engines"]}
-    models = [key for key in engines if key.startswith(OURS) and not key.endswith(WITHOUT)]
+    models = [key for key in engines if key.startswith(OURS) and key == key_of_model(key)]
     rows = []
     for key in models:
         peer = TRANSFORMERS_WEBGPU.key if key == OURS else ""
-        columns = [engines.get(name) for name in (key, f"{key}{WITHOUT}", peer)]
+        keys = (key, f"{key}{WITHOUT}", f"{key}{POLYFILLED}", peer)
+        columns = [engines.get(name) for name in keys]
         name = model_name(key)
         contexts = sorted(int(context) for context in engines[key]["runs"])
         for figure, say in figures_of(results, contexts):
             cells = [say(engine) if engine else NOTHING for engine in columns]
             if any(cell != NOTHING for cell in cells):
                 rows.append([f"{name}: {figure}", *cells])
-    used = [column for column in range(4) if not column or any(r[column] != NOTHING for r in rows)]
+    used = [
+        column
+        for column in range(1 + len(COLUMNS))
+        if not column or any(r[column] != NOTHING for r in rows)
+    ]
     return [[row[column] for column in used] for row in (["", *COLUMNS], *rows)]
+
+
+def key_of_model(key: str) -> str:
+    """Return the key of the engine that runs the same model with the kernels that are chosen."""
+    return key.removesuffix(WITHOUT).removesuffix(POLYFILLED)
 
 
 def model_name(key: str) -> str:
@@ -117,9 +130,27 @@ def remarks_of(results: Json) -> list[str]:
         )
     for engine in results["engines"]:
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
+        if kernels := engine.get("facts", {}).get("kernels"):
+            remarks.append(f"{engine['title']}: {kernels_of(kernels)}.")
         if engine.get("glass"):
             remarks.append(f"{engine['title']}: {glass_of(engine)}.")
     return remarks
+
+
+def kernels_of(kernels: Json) -> str:
+    """Return which kernels ran, in what arithmetic, and the figures that chose them."""
+    said = (
+        f"kernels {kernels['name']} ({kernels['chosen']}), one token by {kernels['one_token']}, "
+        f"many by {kernels['many_tokens']}"
+    )
+    figures = [
+        f"{each['kernels']} {round_figure(each['one_token_us'])} / "
+        f"{round_figure(each['many_tokens_us'])}"
+        for each in kernels["measured"]
+    ]
+    if figures:
+        said += f"; a layer takes µs for 1 / 128 tokens by {', '.join(figures)}"
+    return said
 
 
 def as_text(results: Json) -> str:
@@ -139,7 +170,7 @@ def in_short(results: Json) -> str:
     rows = [
         [_model_of(engine), *_few_figures(engine)]
         for engine in results["engines"]
-        if not engine["key"].endswith(WITHOUT)
+        if engine["key"] == key_of_model(engine["key"])
     ]
     return table_in_markdown([head, *rows], heading_of(results), remarks_of(results)[:1])
 

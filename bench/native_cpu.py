@@ -28,6 +28,7 @@ from bench.synthetic import SHAPES, write_template
 from export.default_model import default_gguf
 from py_runtime.cpu.device import PAGE
 from py_runtime.cpu.native import SharedMemory
+from py_runtime.model import writer
 from tools.cpu_kernels import COMPILER, FLAGS
 from tools.files import ROOT
 
@@ -57,7 +58,7 @@ async def compare_with_llama_cpp(threads: int, rounds: int) -> None:
     gguf = str(default_gguf())
     script = str(ROOT / "bench" / "llama_cpp.mjs")
     command = ["node", script, gguf, str(threads), str(PROMPT), str(TOKENS)]
-    model = await inpage.load(gguf, device="cpu", threads=threads)
+    model = writer(await inpage.load(gguf, device="cpu", threads=threads))
     ours: list[tuple[float, float]] = []
     theirs: list[tuple[float, float]] = []
     with subprocess.Popen(
@@ -91,7 +92,7 @@ async def compare_with_reading(shape: str, threads: int, rounds: int) -> None:
         write_template(shape, template)
         fill(template, where)
         weights = json.loads((template / TEMPLATE).read_text())["bytes_read_per_token"]
-        model = await inpage.load(str(where), device="cpu", threads=threads)
+        model = writer(await inpage.load(str(where), device="cpu", threads=threads))
         speeds = [(await measure_answer(model, number))[1] for number in range(rounds)]
         model.unload()
     decode = statistics.median(speeds[1:])

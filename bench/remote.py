@@ -68,7 +68,10 @@ class Browser:
                 "VK_DRIVER_FILES": drivers,
             }
 
-    def start(self, url: str, profile: Path) -> "subprocess.Popen[bytes]":
+    def start(
+        self, url: str, profile: Path, flags: tuple[str, ...] = ()
+    ) -> "subprocess.Popen[bytes]":
+        """Open a page, with these flags beside the usual ones."""
         profile.mkdir(parents=True, exist_ok=True)
         log = (profile / "browser.log").open("wb")
         return subprocess.Popen(
@@ -77,6 +80,7 @@ class Browser:
                 "--headless",
                 *QUIET_FLAGS,
                 *self.flags,
+                *flags,
                 f"--user-data-dir={profile}",
                 "--remote-debugging-port=0",  # without one, headless Chromium ends at once
                 url,
@@ -163,7 +167,7 @@ class RemotePage:
         self._sent_before = server.sent_bytes
         self._mailbox = server.mailboxes[name] = Mailbox()
         url = f"{server.address}{engine.page}?remote&page={name}"
-        self._browser = browser.start(url, profile)
+        self._browser = browser.start(url, profile, engine.flags)
 
     def call(self, method: str, *arguments: Any, limit_s: float) -> Any:
         if method == "reached":  # a page that is at work takes no task

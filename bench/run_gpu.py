@@ -31,13 +31,15 @@ from bench.engines import (
     Run,
 )
 from bench.fill import TEMPLATE, fill
-from bench.gpu_report import KIND, WITHOUT, as_text
+from bench.gpu_report import KIND, POLYFILLED, WITHOUT, as_text, key_of_model
 from bench.remote import Browser, RemotePage, Server
 from bench.report import write_results
 from bench.rounds import Json, OpenPage, Page, Say, run_bench
 
 HERE = Path(__file__).resolve().parent
 SITE, TEMPLATES = HERE / "site", HERE / "templates"
+# Makes of dot4I8Packed what it is on GPUs that have no instruction for it, as Apple's.
+POLYFILL = "--enable-dawn-features=polyfill_packed_4x8_dot_product"
 
 
 def parse() -> argparse.Namespace:
@@ -50,6 +52,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--shapes", nargs="*", choices=shapes, default=[], metavar="SHAPE")
     parser.add_argument(
         "--without-subgroups", action="store_true", help="inpage's models without them, too"
+    )
+    parser.add_argument(
+        "--polyfilled", action="store_true", help="inpage's models without byte products, too"
     )
     parser.add_argument("--cpu", action="store_true", help="the engines that need no GPU instead")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
@@ -72,8 +77,12 @@ def engines(options: argparse.Namespace) -> list[Engine]:
         return repeated([INPAGE_CPU, *([WLLAMA, TRANSFORMERS_WASM] if with_peers else [])], options)
     ours = [INPAGE]
     ours += [synthetic(shape) for shape in options.shapes]
+    others = []
     if options.without_subgroups:
-        ours += [without_subgroups(engine) for engine in ours]
+        others += [without_subgroups(engine) for engine in ours]
+    if options.polyfilled:
+        others += [polyfilled(engine) for engine in ours]
+    ours += others
     return repeated([*ours, *([TRANSFORMERS_WEBGPU] if with_peers else [])], options)
 
 
@@ -118,6 +127,17 @@ def without_subgroups(engine: Engine) -> Engine:
     )
 
 
+def polyfilled(engine: Engine) -> Engine:
+    """Return the engine on a GPU that has no instruction for products of bytes."""
+    return replace(
+        engine,
+        key=f"{engine.key}{POLYFILLED}",
+        title=f"{engine.title}, polyfilled",
+        flags=(POLYFILL,),
+        start_ups=0,
+    )
+
+
 def measure(
     chosen: list[Engine], open_page: OpenPage, prompts: Json, say: Say, quick: bool
 ) -> Iterator[list[Json]]:
@@ -131,6 +151,7 @@ def measure(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
 
         def open_again(engine: Engine, profile: Path) -> Page:
+            # A polyfilled browser measures for itself, and remembers another choice of kernels.
             return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
 
         found: dict[str, Json] = {}
@@ -141,8 +162,8 @@ def measure(
 
 def sort_by_model(chosen: list[Engine]) -> list[Engine]:
     """Sort the engines so that those of one model follow each other."""
-    keys = [engine.key.removesuffix(WITHOUT) for engine in chosen]
-    return sorted(chosen, key=lambda engine: keys.index(engine.key.removesuffix(WITHOUT)))
+    keys = [key_of_model(engine.key) for engine in chosen]
+    return sorted(chosen, key=lambda engine: keys.index(key_of_model(engine.key)))
 
 
 def main() -> None:
@@ -180,7 +201,7 @@ def main() -> None:
     }
     for measured in measure(chosen, open_page, about["prompts"], say, options.quick):
         for engine in measured:
-            key = engine["key"].removesuffix(WITHOUT)
+            key = key_of_model(engine["key"])
             for least in ("bytes_read_per_token", "arithmetic_per_token"):
                 engine[least] = about[least].get(key)
         results["engines"], results["seconds"] = measured, round(time.monotonic() - started)

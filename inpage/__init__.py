@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from py_runtime.base.progress import LoadProgress
     from py_runtime.generation.pieces import Piece
     from py_runtime.gpu import Device
-    from py_runtime.model import Model
+    from py_runtime.model import AnyModel, Encoder, Model
     from py_runtime.sampling.step import register_sampler
 
 __all__ = [
     "CancelToken",
+    "Encoder",
     "InpageError",
     "Model",
     "ModelEntry",
@@ -41,6 +42,7 @@ __all__ = [
 # Imported when they are asked for: the page's server stands on this package, too, and needs no GPU.
 PLACES = {
     "CancelToken": "py_runtime.base.cancel",
+    "Encoder": "py_runtime.model",
     "InpageError": "py_runtime.base.errors",
     "Model": "py_runtime.model",
     "ModelEntry": "inpage.listing",
@@ -65,14 +67,15 @@ async def load(
     device: str | None = None,
     threads: int | None = None,
     kernels: str | None = None,
-) -> "Model":
+) -> "AnyModel":
     """Load a model and return it; InpageError says why it cannot be loaded.
 
-    `where` is a model folder, a .gguf or .pte file, by its path or its address (in a browser, one
-    whose host lets the page read it), or `hf:owner/name` on the Hub, natively also the address of
-    its page there. `device` is "gpu" or "cpu", where it is not to be the faster one of this machine
-    (or what INPAGE_DEVICE in the environment says); `threads` is for the CPU. Models loaded one
-    after another share one device of a kind, until each is unloaded. `kernels` is one of
+    It is a Model, or an Encoder where it makes vectors of texts and writes none. `where` is a model
+    folder, a text encoder's checkpoint, a .gguf or .pte file, by its path or its address (in a
+    browser, one whose host lets the page read it), or `hf:owner/name` on the Hub, natively also the
+    address of its page there. `device` is "gpu" or "cpu", where it is not to be the faster one of
+    this machine (or what INPAGE_DEVICE in the environment says); `threads` is for the CPU. Models
+    loaded one after another share one device of a kind, until each is unloaded. `kernels` is one of
     "portable", "subgroups" and "memory", where it is not to be those that suit the GPU best. Where
     `progress` is not given, notebooks show a bar.
     """
@@ -80,19 +83,19 @@ async def load(
     from inpage.notebook import LoadBar, in_notebook
     from py_runtime.devices.recovery import load_onto
     from py_runtime.graph.device_choice import wanted_kind
-    from py_runtime.model import Model
+    from py_runtime.model import load_model
 
-    async def load_model(told: "LoadProgress | None") -> Model:
+    async def load_here(told: "LoadProgress | None") -> "AnyModel":
         chosen = await _device_for(wanted_kind(device, kernels, threads), threads)
         return await load_onto(
-            chosen, lambda found: Model.load(found, where, told, cancel, kernels=kernels), cancel
+            chosen, lambda found: load_model(found, where, told, cancel, kernels=kernels), cancel
         )
 
     if progress is not None or not in_notebook():
-        return await load_model(progress)
+        return await load_here(progress)
     bar = LoadBar(where)
     try:
-        model = await load_model(bar)
+        model = await load_here(bar)
     except BaseException:
         bar.end("was not loaded")
         raise

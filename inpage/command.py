@@ -17,7 +17,7 @@ from py_runtime.base.printing import print_plainly
 from py_runtime.gguf.part_names import model_name
 
 if TYPE_CHECKING:
-    from py_runtime.model import Model
+    from py_runtime.model import AnyModel
 
 USAGE = """\
 usage: inpage COMMAND …
@@ -131,11 +131,12 @@ def verify(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
 
     async def work() -> int:
+        from py_runtime.model import writer
         from py_runtime.model.verify import verify as compare
 
         model = await inpage.load(options.model, device=options.device, threads=options.threads)
         try:
-            report = await compare(model, thorough=options.thorough)
+            report = await compare(writer(model), thorough=options.thorough)
         finally:
             model.unload()
         print_plainly(f"{report.table}\n\n{report.summary}")
@@ -167,10 +168,12 @@ def api(arguments: list[str]) -> int:
     except ImportError as error:
         return refuse(f"{error.name} is missing: pip install 'inpage[native]'")
 
-    async def load() -> "Model":
+    async def load() -> "AnyModel":
+        from py_runtime.model import writer
+
         model = await inpage.load(options.model, device=options.device, threads=options.threads)
         for where, strength in options.adapter:
-            await model.adapters.load(where, strength)
+            await writer(model).adapters.load(where, strength)
         return model
 
     work = serve_api(load, options.host, options.port, options.allow_host)

@@ -24,9 +24,11 @@ from py_runtime.glass.timeline import timeline
 from py_runtime.glass.views.attention import attention
 from py_runtime.glass.views.features import feature_edit, features, promoted
 from py_runtime.glass.views.lens import lens
+from py_runtime.glass.views.map import map_texts
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
+from py_runtime.glass.workspace import close
 from py_runtime.ops.registry import Op
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "Score",
     "attention",
     "clear",
+    "close",
     "edits_of",
     "feature_edit",
     "features",
@@ -48,6 +51,7 @@ __all__ = [
     "kernel_of",
     "lens",
     "load_autoencoder",
+    "map_texts",
     "memory_view",
     "neurons",
     "norms",

@@ -35,7 +35,7 @@ from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.folder.strict_json import parse_strict_json
-from py_runtime.model import Model
+from py_runtime.model import AnyModel, writer
 from py_runtime.tokens.errors import TextError
 
 MAX_BODY = 16_000_000  # bytes: far more than any context holds
@@ -55,7 +55,7 @@ Json = dict[str, Any]
 
 
 async def serve_api(
-    load: Callable[[], Awaitable[Model]], host: str, port: int, further_hosts: Iterable[str]
+    load: Callable[[], Awaitable[AnyModel]], host: str, port: int, further_hosts: Iterable[str]
 ) -> int:
     """Load the model, answer requests until stopped, and return the exit status."""
     listener = listen(host, port)  # before the model, which takes its time
@@ -72,7 +72,7 @@ async def serve_api(
     return 0
 
 
-def create_api(model: Model, further_hosts: Iterable[str] = ()) -> ASGIApp:
+def create_api(model: AnyModel, further_hosts: Iterable[str] = ()) -> ASGIApp:
     """Answers nobody who reaches it by a name that is not its own."""
     card = {"id": model.manifest.name, "object": "model", "created": 0, "owned_by": "inpage"}
 
@@ -126,10 +126,10 @@ async def own_fault(request: Request, error: Exception) -> Response:
     return failure(InpageError("something went wrong in this server: its terminal shows what"))
 
 
-async def complete(model: Model, request: Request, is_chat: bool) -> Response:
+async def complete(model: AnyModel, request: Request, is_chat: bool) -> Response:
     """Return an answer, at once or as a stream; a client that disconnects stops it."""
     try:
-        completion = Completion(model, await fields_of(request), is_chat)
+        completion = Completion(writer(model), await fields_of(request), is_chat)
     except InpageError as error:
         return failure(error)
     except ClientDisconnect:
@@ -139,7 +139,7 @@ async def complete(model: Model, request: Request, is_chat: bool) -> Response:
     return await whole(request, completion.answer)
 
 
-async def embed(model: Model, request: Request) -> Response:
+async def embed(model: AnyModel, request: Request) -> Response:
     """Vectors of texts; whoever goes away stops it."""
     try:
         fields = await fields_of(request)

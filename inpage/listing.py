@@ -7,8 +7,10 @@ from urllib.parse import urljoin
 from py_runtime.app.listing import parse_listing
 from py_runtime.base.errors import NetworkError
 from py_runtime.base.model_errors import ModelError, ModelFileError
-from py_runtime.folder.file_names import GGUF, MODEL_PTE
+from py_runtime.encoder.config import is_encoder
+from py_runtime.folder.file_names import CONFIG, GGUF, MODEL_PTE, SAFETENSORS
 from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, parse_manifest
+from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
 
 FOLDER = "models"  # of a checkout
@@ -60,10 +62,23 @@ def entry_of(path: Path) -> ModelEntry | None:
         except ModelError:
             return None
         return ModelEntry(manifest.name, str(path), manifest.size, stored=True)
+    if (path / SAFETENSORS).is_file() and _is_encoder(path / CONFIG):
+        size = (path / SAFETENSORS).stat().st_size
+        return ModelEntry(path.name, str(path), size, stored=True)
     program = path / MODEL_PTE
     if program.is_file():
         return ModelEntry(path.name, str(path), program.stat().st_size, stored=True)
     return None
+
+
+def _is_encoder(config: Path) -> bool:
+    """Return whether this config.json is of a text encoder that can be loaded."""
+    try:
+        with config.open("rb") as file:
+            found = parse_strict_json(file.read(MAX_MANIFEST_BYTES))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and is_encoder(found)
 
 
 # In a browser ----------------------------------------------------------------------------------

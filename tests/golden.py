@@ -58,6 +58,7 @@ def check(
     kernels: str = PORTABLE_KERNELS,
     f16_kv: bool = False,
     limits: dict[str, int] | None = None,
+    enough_tiles: int | None = None,
 ) -> None:
     """Run every call on one graph and compare each output with torch."""
     assert case.calls, f"case {case.name} makes no calls"
@@ -70,6 +71,7 @@ def check(
         kernels=kernels,
         f16_kv=f16_kv,
         limits=limits,
+        enough_tiles=enough_tiles,
     )
     for number, (call, outputs) in enumerate(zip(case.calls, results, strict=True)):
         assert len(outputs) == len(call.expected), f"call {number}: {len(outputs)} outputs"

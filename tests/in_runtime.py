@@ -10,6 +10,7 @@ import numpy as np
 from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import PORTABLE_KERNELS, candidates
 from py_runtime.graph import Graph
+from py_runtime.ops.kernels import gemm
 from py_runtime.program.json_format import load_program
 
 
@@ -24,6 +25,17 @@ def having(device: Device, limits: dict[str, int]) -> Iterator[None]:
         device.limits = own
 
 
+@contextmanager
+def having_enough(tiles: int | None) -> Iterator[None]:
+    """Let so many large tiles of a product be enough to take them, where a number is given."""
+    usual = gemm.MIN_TILES
+    gemm.MIN_TILES = usual if tiles is None else tiles
+    try:
+        yield
+    finally:
+        gemm.MIN_TILES = usual
+
+
 async def run_graph(
     device: Device,
     program: str,
@@ -33,11 +45,12 @@ async def run_graph(
     kernels: str = PORTABLE_KERNELS,
     f16_kv: bool = False,
     limits: dict[str, int] | None = None,
+    enough_tiles: int | None = None,
 ) -> list[list[np.ndarray]]:
     """Load a graph, call it again and again, and return each call's outputs.
 
     `kernels` may be those of real GPUs, and `f16_kv` takes halves, on whatever device this is;
-    `limits` are lower than its own.
+    `limits` are lower than its own, and from `enough_tiles` on products take large tiles.
     """
     target = None
     if kernels != PORTABLE_KERNELS or f16_kv:
@@ -45,7 +58,8 @@ async def run_graph(
     with having(device, limits or {}):
         graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
-        return [await graph.run(inputs, outputs) for inputs in calls]
+        with having_enough(enough_tiles):
+            return [await graph.run(inputs, outputs) for inputs in calls]
     finally:
         graph.unload()
 

@@ -13,7 +13,18 @@ from typing import Any
 from urllib.parse import quote
 
 from py_runtime.base.model_errors import ModelError, ModelFileError
-from py_runtime.folder.file_names import CONFIG, GGUF, MODEL_PTE, PTD, TOKENIZER, TOKENIZER_CONFIG
+from py_runtime.encoder.config import is_encoder
+from py_runtime.encoder.encoding import MODULES, POOLING_CONFIG, SETTINGS, pooling_folder
+from py_runtime.folder.file_names import (
+    CONFIG,
+    GGUF,
+    MODEL_PTE,
+    PTD,
+    SAFETENSORS,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    VOCABULARY,
+)
 from py_runtime.folder.manifest import (
     MANIFEST,
     MAX_MANIFEST_BYTES,
@@ -21,6 +32,7 @@ from py_runtime.folder.manifest import (
     Manifest,
     parse_manifest,
 )
+from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
 from tools.errors import UserError
 from tools.files import is_plain_name, plain_file
@@ -36,6 +48,7 @@ _MIDDLE = r"\.(?:[A-Za-z0-9]*[-_][A-Za-z0-9_-]*|[0-9]+|B?F(?:16|32))"
 GGUF_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_-]{{0,127}}(?:{_MIDDLE}){{0,4}}\.gguf")
 PTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}\.pte")  # see manifest.PLAIN_NAME
 BESIDE_A_PTE = (TOKENIZER, TOKENIZER_CONFIG, CONFIG)
+OF_AN_ENCODER = (SAFETENSORS, VOCABULARY, MODULES, SETTINGS, *BESIDE_A_PTE)  # its checkpoint
 
 
 class ModelsError(UserError):
@@ -55,11 +68,20 @@ class Models:
         folder = self.root / name
         return folder / file if is_model(folder) and file in served_names(folder) else None
 
+    def find_pooling(self, name: str, inner: str) -> Path | None:
+        """Find how the encoder `name` pools, in the folder that its modules.json names."""
+        if self.root is None or not is_plain_name(name):
+            return None
+        folder = self.root / name
+        return pooling_file(folder) if inner == pooling_of(folder) else None
+
     def files(self) -> Iterator[tuple[str, str]]:
-        """Every (name, file) that find() has."""
+        """Every (name, file) that find() has, and (name, inner/file) that find_pooling() has."""
         for folder in self._folders():
             if is_plain_name(folder.name):
                 yield from ((folder.name, file) for file in served_files(folder))
+                if pooling_file(folder):
+                    yield folder.name, f"{pooling_of(folder)}/{POOLING_CONFIG}"
 
     def find_lone(self, file: str) -> Path | None:
         """Find a GGUF file that lies beside the folders; None where nothing is served."""
@@ -106,7 +128,10 @@ class Models:
             self.root / name
             for name in self._names()
             if self.root is not None
-            and any(os.path.lexists(self.root / name / file) for file in (MANIFEST, MODEL_PTE))
+            and (
+                any(os.path.lexists(self.root / name / file) for file in (MANIFEST, MODEL_PTE))
+                or is_checkpoint(self.root / name)
+            )
         ]
 
     def _names(self) -> list[str]:
@@ -122,7 +147,45 @@ class Models:
 
 def is_model(folder: Path) -> bool:
     """Return whether the folder has a model's files, sound or not."""
-    return any(plain_file(folder, [file]) for file in (MANIFEST, MODEL_PTE))
+    return any(plain_file(folder, [file]) for file in (MANIFEST, MODEL_PTE)) or is_checkpoint(
+        folder
+    )
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Return whether the folder has a text encoder's checkpoint; a manifest would come first."""
+    config = read_small_json(folder, [CONFIG])
+    return (
+        isinstance(config, dict)
+        and is_encoder(config)
+        and plain_file(folder, [SAFETENSORS]) is not None
+        and not any(os.path.lexists(folder / file) for file in (MANIFEST, MODEL_PTE))
+    )
+
+
+def pooling_of(folder: Path) -> str | None:
+    """Return the folder in an encoder's folder that says how it pools."""
+    try:
+        return pooling_folder(read_small_json(folder, [MODULES])) if is_checkpoint(folder) else None
+    except ModelError:  # the engine says why
+        return None
+
+
+def pooling_file(folder: Path) -> Path | None:
+    """Return the file that says how an encoder pools."""
+    inner = pooling_of(folder)
+    return plain_file(folder, [inner, POOLING_CONFIG]) if inner else None
+
+
+def read_small_json(folder: Path, parts: list[str]) -> Any:
+    """Return a parsed file; None where it is not there, or is anything else."""
+    path = plain_file(folder, parts)
+    try:
+        if path is None or path.stat().st_size > MAX_MANIFEST_BYTES:
+            return None
+        return parse_strict_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def served_files(folder: Path) -> list[str]:
@@ -131,7 +194,7 @@ def served_files(folder: Path) -> list[str]:
 
 
 def served_names(folder: Path) -> set[str]:
-    """Return the manifest, what it lists, and ExecuTorch programs with the files beside them."""
+    """Return the manifest and what it lists; programs and checkpoints with what is beside them."""
     try:
         programs = {path.name for path in folder.iterdir() if PTE_NAME.fullmatch(path.name)}
     except OSError:
@@ -141,7 +204,9 @@ def served_names(folder: Path) -> set[str]:
         listed = read_manifest(folder).files.keys()
     except ModelError:  # its entry says why
         listed = {}.keys()
-    return {MANIFEST, *programs, *data, *(BESIDE_A_PTE if programs else ()), *listed}
+    beside = BESIDE_A_PTE if programs else ()
+    checkpoint = OF_AN_ENCODER if is_checkpoint(folder) else ()
+    return {MANIFEST, *programs, *data, *beside, *checkpoint, *listed}
 
 
 def entry_of(folder: Path) -> dict[str, Any]:
@@ -152,6 +217,8 @@ def entry_of(folder: Path) -> dict[str, Any]:
     }
     try:
         check_place(folder)
+        if is_checkpoint(folder):
+            return {**entry, "size": (folder / SAFETENSORS).stat().st_size}
         program = plain_file(folder, [MODEL_PTE])
         if program and not os.path.lexists(folder / MANIFEST):
             return {**entry, "path": entry["path"] + MODEL_PTE, "size": program.stat().st_size}

@@ -181,6 +181,9 @@ class Site:
             case [models.FOLDER, name, file]:
                 path = self.models.find(name, file)
                 return from_file(url, path.parent, [path.name]) if path else None
+            case [models.FOLDER, name, inner, models.POOLING_CONFIG]:
+                path = self.models.find_pooling(name, inner)
+                return from_file(url, path.parent, [path.name]) if path else None
             case [models.FOLDER, file]:
                 path = self.models.find_lone(file)
                 return from_file(url, path.parent, [path.name]) if path else None

@@ -254,9 +254,10 @@ export interface LoadOptions {
 
 /**
  * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
- * workgroup memory (graphics processors without subgroups). "cpu" are those of the CPU.
+ * workgroup memory (graphics processors without subgroups). "floats" are those whose products with quantised weights take
+ * floats instead of bytes, and "cpu" those of the CPU.
  */
-export type Kernels = "portable" | "subgroups" | "memory" | "cpu";
+export type Kernels = "portable" | "subgroups" | "memory" | "floats" | "cpu";
 
 export interface LoadProgress {
   phase: "download" | "upload" | "shaders";
@@ -338,6 +339,8 @@ export interface LoadedModel {
   quantisation: string;
   source: { name: string; url: string | null; licence: string };
   has_chat_template: boolean;
+  /** It makes vectors of texts (`embeddings`), and writes none. */
+  is_encoder: boolean;
   has_goldens: boolean;
   /** Which kernels run, and why those (`chosen`: by features, a measurement, one that is remembered, or asked for). */
   kernels: {
@@ -348,7 +351,12 @@ export interface LoadedModel {
     binding_bytes: number;
     f16_kv: boolean;
     cpu: boolean;
+    /** The arithmetic of products with quantised weights, unless kernels are portable or the CPU's: "bytes" or "f32". */
+    one_token: string;
+    many_tokens: string;
     chosen: string;
+    /** The times of a layer of the model's sizes, for one token and for 128; empty where nothing was compared. */
+    measured: { kernels: Kernels; one_token_us: number; many_tokens_us: number }[];
   };
   device: Device;
   adapters: AppliedAdapter[];
@@ -608,15 +616,17 @@ export interface EmbeddingRequest {
   /** Only so many numbers of each, at length 1 again. */
   dimensions?: number | null;
   user?: string | null;
-  /** Ours: of the hidden states, the mean (if not given) or the last one. */
-  pooling?: "mean" | "last" | null;
+  /** Ours: what is taken of the hidden states; if not given, what a text encoder's files say, and of other models the mean. */
+  pooling?: "mean" | "last" | "cls" | "mean_sqrt_len" | "weightedmean" | null;
+  /** Ours: which of a text encoder's own prompts stands before each text, such as "query". */
+  prompt_name?: string | null;
   /** Ours. */
   signal?: AbortSignal;
 }
 
 export interface Embeddings<Vector = number[]> {
   object: "list";
-  /** Of length 1 each. */
+  /** Of length 1 each, unless a text encoder's own files say otherwise. */
   data: { object: "embedding"; index: number; embedding: Vector }[];
   model: string;
   usage: { prompt_tokens: number; total_tokens: number };

@@ -134,6 +134,6 @@ offer({
   glass,
   async facts() {
     const { versions, phases } = await globalThis.inpage.ready;
-    return { version: versions.inpage, phases };
+    return { version: versions.inpage, phases, kernels: globalThis.inpage.loaded?.kernels };
   },
 });

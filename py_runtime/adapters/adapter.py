@@ -11,6 +11,7 @@ from py_runtime.base.short_texts import short
 from py_runtime.passes.add_low_rank import Update
 
 MAX_RANK = 1024
+MAX_ALPHA = 1e6
 QUERIES, GATES = "self_attn.q_proj", "self_attn.g_proj"
 
 

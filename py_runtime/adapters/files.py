@@ -11,7 +11,10 @@ from py_runtime.adapters.adapter import Adapter
 from py_runtime.adapters.errors import AdapterError
 from py_runtime.adapters.gguf import read_gguf_adapter
 from py_runtime.adapters.peft import CONFIG, WEIGHTS, read_peft
+from py_runtime.base.model_errors import DAMAGED, ModelError
 from py_runtime.decoder.families import BY_MODEL_TYPE
+from py_runtime.folder.plain_safetensors import header_end, parse_header
+from py_runtime.folder.safetensors_header import LENGTH_BYTES
 from py_runtime.gguf.container import MAGIC
 from py_runtime.gguf.reader import open_gguf
 from py_runtime.weights.byte_source import ByteSource
@@ -19,6 +22,8 @@ from py_runtime.weights.open_source import open_source
 
 GGUF, SAFETENSORS = ".gguf", ".safetensors"
 MAX_BYTES = 4 << 30
+MAX_CONFIG_BYTES = 16 << 20
+TAKEN = f"give a folder of PEFT's, its {SAFETENSORS} file, or a {GGUF} file of an adapter"
 Files = Mapping[str, ByteSource]  # by name
 
 
@@ -78,6 +83,13 @@ def _name(file: str) -> str:
 
 async def read_adapter(files: Files, model_type: str, head_dim: int) -> Adapter:
     """Read an adapter for a model of this type, in config.json, with heads of this width."""
+    try:
+        return await _read(files, model_type, head_dim)
+    except ModelError as error:  # of its files, with advice for those of models
+        raise AdapterError(str(error).removesuffix(f"; {DAMAGED}"), TAKEN) from error
+
+
+async def _read(files: Files, model_type: str, head_dim: int) -> Adapter:
     ggufs = [source for name, source in files.items() if name.lower().endswith(GGUF)]
     weights = [source for name, source in files.items() if name.endswith(SAFETENSORS)]
     if len(ggufs) + len(weights) != 1:
@@ -91,13 +103,22 @@ async def read_adapter(files: Files, model_type: str, head_dim: int) -> Adapter:
         raise AdapterError(
             f"{weights[0].name} was given without {CONFIG}", "give both files together"
         )
-    config, data = [await _whole(source) for source in (files[CONFIG], weights[0])]
     family = BY_MODEL_TYPE.get(model_type)
-    return read_peft(config, data, family, weights[0].name)
+    config = await _whole(files[CONFIG], MAX_CONFIG_BYTES)
+    return read_peft(config, await _tensors(weights[0]), family, weights[0].name)
 
 
-async def _whole(source: ByteSource) -> bytes:
+async def _tensors(source: ByteSource) -> bytes:
+    """Return all of a file, once its header says that so much is to come."""
     size = await source.size()
-    if size > MAX_BYTES:
+    start = await source.read(0, min(size, LENGTH_BYTES))
+    end = header_end(source.name, start, size)
+    parse_header(source.name, await source.read(0, end), size)
+    return await _whole(source, MAX_BYTES)
+
+
+async def _whole(source: ByteSource, most: int) -> bytes:
+    size = await source.size()
+    if size > most:
         raise AdapterError(f"{source.name} has {size} bytes, which is too large for an adapter")
     return await source.read(0, size)

@@ -4,7 +4,14 @@ import re
 
 import numpy as np
 
-from py_runtime.adapters.adapter import GATES, QUERIES, Adapter, LowRank, check_factors
+from py_runtime.adapters.adapter import (
+    GATES,
+    MAX_ALPHA,
+    QUERIES,
+    Adapter,
+    LowRank,
+    check_factors,
+)
 from py_runtime.adapters.errors import AdapterError
 from py_runtime.decoder.families import BY_ARCHITECTURE
 from py_runtime.decoder.family import Family
@@ -20,7 +27,6 @@ ADAPTER, LORA = "adapter", "lora"
 TENSOR = re.compile(r"(.+)\.weight\.lora_([ab])")
 LAYER = re.compile(r"blk\.(\d{1,6})\.(.+)")
 FLOATS = ("F32", "F16", "BF16")
-MAX_ALPHA = 1e6
 BY_GGUF_NAME = {stored: name for name, stored in OF_A_LAYER.items()}
 TURNED = ("self_attn.q_proj", "self_attn.k_proj")
 

@@ -5,7 +5,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from py_runtime.adapters.adapter import GATES, QUERIES, Adapter, LowRank, check_factors
+from py_runtime.adapters.adapter import (
+    GATES,
+    MAX_ALPHA,
+    QUERIES,
+    Adapter,
+    LowRank,
+    check_factors,
+)
 from py_runtime.adapters.errors import AdapterError
 from py_runtime.base.short_texts import short
 from py_runtime.decoder.family import Family
@@ -46,7 +53,10 @@ def read_peft(config: bytes, weights: bytes, family: Family | None, file: str) -
                 f"{file} has {short(name)}, which is no factor of a linear: only lora_A and lora_B "
                 "of linears are taken"
             )
-        modules.setdefault(match[1], {})[match[2]] = name
+        factors = modules.setdefault(match[1], {})
+        if match[2] in factors:
+            raise AdapterError(f"{file} has the lora_{match[2]} of {short(match[1])} twice")
+        factors[match[2]] = name
     if not modules:
         raise AdapterError(f"{file} has no tensors")
     parts: dict[tuple[str, ...], LowRank] = {}
@@ -101,8 +111,11 @@ def _part(
             f"{file}: {short(module)} has the rank {len(down)}, but {CONFIG} says {short(rank)}"
         )
     alpha = _by_pattern(values, "alpha_pattern", module, values.get("lora_alpha"))
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not math.isfinite(alpha):
-        raise AdapterError(f"{file}: lora_alpha is {short(alpha)}, not a number")
+    is_number = isinstance(alpha, int | float) and not isinstance(alpha, bool)
+    if not is_number or not abs(alpha) <= MAX_ALPHA:  # nor is NaN
+        raise AdapterError(
+            f"{file}: lora_alpha is {short(alpha)}, not a number of {MAX_ALPHA:g} at most"
+        )
     layers = values.get("layers_to_transform")
     layer = LAYER.fullmatch(module)
     if layers is not None and layer is not None:

@@ -13,6 +13,7 @@ from py_runtime.base.errors import InpageError, RequestError
 from py_runtime.base.messages import message
 from py_runtime.folder.file_names import GGUF
 from py_runtime.gguf.reader import open_gguf
+from py_runtime.model import writer
 
 
 async def holds_adapter(listed: list[Any]) -> bool:
@@ -41,7 +42,7 @@ class AdapterCalls:
     ) -> list[Json]:
         """Load an adapter, change the strength of one, or remove one; return all there are."""
         loaded = self._loaded.find(model)
-        adapters = loaded.model.adapters
+        adapters = writer(loaded.model).adapters
         if where is not None:
             given = sources_of(where) if isinstance(where, list) else self._address(where)
             found = files_of(given)[0] if name is None else str(name)
@@ -76,5 +77,5 @@ class AdapterCalls:
 
 def adapters_of(loaded: LoadedModel) -> list[Json]:
     """List the adapters of a model, in the order they came."""
-    strengths = loaded.model.adapters.strengths
+    strengths = writer(loaded.model).adapters.strengths
     return [{"name": name, "strength": strength} for name, strength in strengths.items()]

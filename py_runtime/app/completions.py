@@ -18,7 +18,7 @@ from py_runtime.generation.pieces import Piece, Usage
 from py_runtime.sampling import SamplingSettings, TokenLogprob
 
 if TYPE_CHECKING:
-    from py_runtime.model import Model
+    from py_runtime.model import AnyModel, Model
 
 STREAM_OPTIONS = ("include_usage", "include_progress")
 MAX_ANSWERS = 16  # to one request, one after the other
@@ -255,7 +255,7 @@ def _count(given: Any) -> int:
     return given
 
 
-def check_model(model: "Model", asked: Any) -> None:
+def check_model(model: "AnyModel", asked: Any) -> None:
     """Refuse a request that names another model; one that names none is for any."""
     if asked not in (None, model.manifest.name):
         raise RequestError(

@@ -10,6 +10,7 @@ from py_runtime.base.errors import InpageError, RequestError
 from py_runtime.base.markdown import cannot_be_loaded, plain
 from py_runtime.folder.file_names import GGUF, PTD, PTE, TOKENIZER
 from py_runtime.gguf.about import about_gguf
+from py_runtime.gguf.encoder import GgufEncoder
 from py_runtime.gguf.part_names import model_name
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.model.gguf_store import GgufStore
@@ -21,6 +22,10 @@ from py_runtime.weights.page_source import DroppedSource
 
 Json = dict[str, Any]
 AS_GRAPH = "**It is loaded.** In Python it is `graph`: `await graph.run([…])`."
+AS_ENCODER = (
+    "**It is loaded.** It makes vectors of texts, and writes none. In Python it is `model`: "
+    "`await model.embed([…])`."
+)
 AS_MODEL = "**You can chat with it now.** In Python it is `model`, and its graph is `graph`."
 
 
@@ -114,7 +119,7 @@ class DroppedPte:
 
 
 class DroppedGguf:
-    """A GGUF file, or all parts of one: a model to chat with."""
+    """A GGUF file, or all parts of one: a model to chat with, or one that encodes texts."""
 
     store: GgufStore
     program = None
@@ -122,17 +127,19 @@ class DroppedGguf:
     def __init__(self, listed: list[Any]) -> None:
         self._listed = listed
         self._file: GgufFile | None = None
+        self._outcome = AS_MODEL
 
     async def open(self) -> None:
         named = sources_of(self._listed).items()
         sources = [source for name, source in named if name.lower().endswith(GGUF)]
         self._file = await open_gguf(sources)
         self.store = GgufStore(model_name(self._file.name), sources)
-        await self.store.model()  # what is loaded stays where this cannot be
+        model = await self.store.model()  # what is loaded stays where this cannot be
+        self._outcome = AS_ENCODER if isinstance(model, GgufEncoder) else AS_MODEL
 
     def about(self) -> str:
         assert self._file is not None, "it was opened"
-        return about_gguf(self._file, AS_MODEL)
+        return about_gguf(self._file, self._outcome)
 
     def fault(self, error: InpageError) -> FilesError:
         outcome = cannot_be_loaded(error)

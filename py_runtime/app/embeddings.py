@@ -12,15 +12,18 @@ from py_runtime.base.concurrency import aside
 from py_runtime.base.errors import RequestError
 from py_runtime.base.request_texts import is_long, refuse_half_pairs
 from py_runtime.generation.options import unknown_field
-from py_runtime.model import Model
+from py_runtime.model import AnyModel, Encoder
 from py_runtime.model.embed import TINY, embed, parse_inputs
 
 FORMATS = ("float", "base64")
 Json = dict[str, Any]
 
 
-async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: CancelToken) -> Json:
-    """Return a vector of length 1 for each input; RequestError names the field that is wrong."""
+async def create_embeddings(model: AnyModel, given: Mapping[str, Any], cancel: CancelToken) -> Json:
+    """Return a vector for each input; RequestError names the field that is wrong.
+
+    Vectors have length 1, unless an encoder's own files leave them as they are.
+    """
     refuse_half_pairs(given)
     fields = {name: value for name, value in given.items() if value is not None}
     check_model(model, fields.pop("model", None))
@@ -31,13 +34,18 @@ async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: Canc
             f"encoding_format must be one of {', '.join(FORMATS)}", "encoding_format"
         )
     dimensions = fields.pop("dimensions", None)
-    pooling = fields.pop("pooling", "mean")
-    texts = fields.pop("input", None)
-    prompts = await aside(is_long(texts), lambda: parse_inputs(model, texts))
+    pooling, texts = fields.pop("pooling", None), fields.pop("input", None)
+    prompt_name = fields.pop("prompt_name", None) if isinstance(model, Encoder) else None
     if fields:
         raise unknown_field(next(iter(fields)))
-    vectors = shortened(await embed(model, prompts, pooling, cancel), dimensions)
-    count = sum(map(len, prompts))
+    if isinstance(model, Encoder):
+        inputs = await aside(is_long(texts), lambda: model.parse_inputs(texts, prompt_name))
+        whole = await model.vectors(inputs, pooling, cancel)
+    else:
+        inputs = await aside(is_long(texts), lambda: parse_inputs(model, texts))
+        whole = await embed(model, inputs, "mean" if pooling is None else pooling, cancel)
+    vectors = shortened(whole, dimensions)
+    count = sum(map(len, inputs))
     return {
         "object": "list",
         "data": [

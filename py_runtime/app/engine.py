@@ -41,7 +41,7 @@ from py_runtime.gpu import Device
 from py_runtime.graph.device_choice import wanted_kind
 from py_runtime.graph.tuning import choose_kernels
 from py_runtime.hub.address import PREFIX, is_hub_address
-from py_runtime.model import Model, check_requirements
+from py_runtime.model import AnyModel, check_requirements, load_model, writer
 from py_runtime.model.stores import Store, open_store
 from py_runtime.model.verify import verify
 
@@ -96,8 +96,8 @@ class Engine:
         return f"Engine({self.model!r} on {self.device!r})"
 
     @property
-    def model(self) -> Model | None:
-        """Return the model that was loaded last: it answers where none is named."""
+    def model(self) -> AnyModel | None:
+        """Return the model that answers where none is named: the last one, or an encoder."""
         return self.loaded.last.model if self.loaded.last else None
 
     @property
@@ -221,10 +221,10 @@ class Engine:
 
     async def _onto_device(
         self, device: Device, where: str | Store, kernels: str | None, load: "Load"
-    ) -> Model:
+    ) -> AnyModel:
         return await load_onto(
             device,
-            lambda device: Model.load(device, where, load.meter, load.cancel, True, kernels),
+            lambda device: load_model(device, where, load.meter, load.cancel, True, kernels),
             load.cancel,
         )
 
@@ -431,7 +431,7 @@ class Engine:
         if not isinstance(request, dict):
             raise RequestError("a request is an object", None)
         with self.loaded.asked(request.get("model"), cancel) as loaded:
-            completion = Completion(loaded.model, request, is_chat)
+            completion = Completion(writer(loaded.model), request, is_chat)
             if not completion.stream:
                 return await completion.answer(cancel)
             await completion.chunks(cancel, emit, is_compiling=not loaded.warming.done())
@@ -442,18 +442,18 @@ class Engine:
 
         if not isinstance(request, dict):
             raise RequestError("a request is an object", None)
-        with self.loaded.asked(request.get("model"), cancel) as loaded:
+        with self.loaded.asked(request.get("model"), cancel, for_texts=True) as loaded:
             return await create_embeddings(loaded.model, request, cancel)
 
     async def count_tokens(self, *, messages: Any = None) -> Json:
-        model = self.loaded.find(None).model
+        model = writer(self.loaded.find(None).model)
         prompt = model.chat_tokens(parse_messages(messages))
         return {"prompt_tokens": len(prompt), "context": model.context}
 
     async def verify(self, *, thorough: bool = False, emit: Emit, cancel: CancelToken) -> Any:
         """Check whether this browser and this device compute the model correctly."""
         with self.loaded.asked(None, cancel) as loaded:
-            model = loaded.model
+            model = writer(loaded.model)
 
             def progress(phase: str, done: int, total: int) -> None:
                 said = message(f"verifying_{phase}", share=done / total)
@@ -476,7 +476,7 @@ class Engine:
         from py_runtime.app.glass_calls import call_view  # few need them
 
         with self.loaded.asked(model, cancel) as loaded:
-            return await call_view(loaded.model, view, fields, emit, cancel)
+            return await call_view(writer(loaded.model), view, fields, emit, cancel)
 
 
 async def _opened(where: str | Store) -> Store:

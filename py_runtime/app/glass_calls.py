@@ -25,9 +25,11 @@ from py_runtime.glass.score import score
 from py_runtime.glass.steering import edits_of, set_strength, steer
 from py_runtime.glass.views.attention import attention
 from py_runtime.glass.views.lens import lens
+from py_runtime.glass.views.map import map_texts
 from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
+from py_runtime.glass.workspace import close
 from py_runtime.model import Model
 
 Fields = dict[str, Any]
@@ -128,6 +130,12 @@ async def _cache(model: Model, fields: Fields, progress: Progress, cancel: Cance
     }
 
 
+async def _close(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
+    """Free what views have left on the device."""
+    _all_taken(fields)
+    await close(model)
+
+
 # Steering ----------------------------------------------------------------------------------------
 
 
@@ -191,11 +199,19 @@ async def _patch(model: Model, fields: Fields, progress: Progress, cancel: Cance
     return await patch(model, **given, **more, progress=progress, cancel=cancel)
 
 
+async def _map(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
+    """Give the places of `texts` on a map of their embeddings."""
+    texts, pooling = fields.pop("texts", None), fields.pop("pooling", "mean")
+    _all_taken(fields)
+    return await map_texts(model, texts, pooling=pooling, progress=progress, cancel=cancel)
+
+
 VIEWS: dict[str, View] = {
     "score": _score,
     "tokens": _tokens,
     "hooks": _hooks,
     "cache": _cache,
+    "close": _close,
     "edits": _edits,
     "steer": _steer,
     "strength": _strength,
@@ -204,6 +220,7 @@ VIEWS: dict[str, View] = {
     "norms": _of_text(norms, "outliers"),
     "neurons": _of_text(neurons, "layers", "position", "k", "promoted"),
     "patch": _patch,
+    "map": _map,
     **MESSAGE_VIEWS,
     **ROOM_VIEWS,
     **STEERING_VIEWS,

@@ -11,14 +11,14 @@ from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError, NoModelError, RequestError
 from py_runtime.base.messages import Message, message
-from py_runtime.model import Model
+from py_runtime.model import AnyModel, Encoder
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
     """A loaded model, with what its load gave."""
 
-    model: Model
+    model: AnyModel
     described: Json  # what load() gave
     kernels: str | None  # that were asked for
     warming: asyncio.Future[None]  # done when the first answer need wait for nothing
@@ -27,28 +27,40 @@ class LoadedModel:
     def name(self) -> str:
         return self.model.manifest.name
 
+    @property
+    def is_encoder(self) -> bool:
+        return isinstance(self.model, Encoder)
+
 
 class LoadedModels:
     """The loaded models in the order they came, each with its own name, and the work for each."""
 
     def __init__(self) -> None:
         self._loaded: list[LoadedModel] = []
-        self.running: dict[CancelToken, Model | None] = {}  # for whom; None: for one that comes
+        self.running: dict[CancelToken, AnyModel | None] = {}  # for whom; None: for one that comes
 
     def __iter__(self) -> Iterator[LoadedModel]:
         return iter(tuple(self._loaded))
 
     @property
     def last(self) -> LoadedModel | None:
-        """Return the model that answers where none is named."""
-        return self._loaded[-1] if self._loaded else None
+        """Return the model that answers where none is named: the last one that writes texts.
 
-    def find(self, name: Any) -> LoadedModel:
-        """Return the model of that name, or the last one where the name is None."""
+        Where none does, it is the last one.
+        """
+        writing = [one for one in self._loaded if not one.is_encoder]
+        return (writing or self._loaded or [None])[-1]
+
+    def find(self, name: Any, for_texts: bool = False) -> LoadedModel:
+        """Return the model of that name, or where the name is None the one that suits.
+
+        `for_texts`: one that encodes texts suits better than one that writes them.
+        """
         if self.last is None:
             raise NoModelError
         if name is None:
-            return self.last
+            encoders = [one for one in self._loaded if one.is_encoder]
+            return encoders[-1] if for_texts and encoders else self.last
         for loaded in self._loaded:
             if loaded.name == name:
                 return loaded
@@ -59,7 +71,7 @@ class LoadedModels:
 
     def add(
         self,
-        model: Model,
+        model: AnyModel,
         described: Json,
         kernels: str | None = None,
         with_template: bool = True,
@@ -74,7 +86,7 @@ class LoadedModels:
         self._loaded.append(LoadedModel(model, described, kernels, warming))
         self.tell(message("model_loaded", name=model.manifest.name))
 
-    async def _warm_up(self, model: Model, cancel: CancelToken, with_template: bool) -> None:
+    async def _warm_up(self, model: AnyModel, cancel: CancelToken, with_template: bool) -> None:
         # An answer that is asked for meets the fault, or what was interrupted, again.
         with self.at_work(cancel, model), suppress(InpageError, KeyboardInterrupt):
             await model.warm_up(cancel, with_template)
@@ -97,7 +109,7 @@ class LoadedModels:
     # What is at work ---------------------------------------------------------------------------
 
     @contextmanager
-    def at_work(self, cancel: CancelToken, model: Model | None = None) -> Iterator[None]:
+    def at_work(self, cancel: CancelToken, model: AnyModel | None = None) -> Iterator[None]:
         """Register work, so that it can be stopped until it has ended."""
         self.running[cancel] = model
         try:
@@ -106,13 +118,15 @@ class LoadedModels:
             self.running.pop(cancel, None)
 
     @contextmanager
-    def asked(self, name: Any, cancel: CancelToken) -> Iterator[LoadedModel]:
+    def asked(
+        self, name: Any, cancel: CancelToken, for_texts: bool = False
+    ) -> Iterator[LoadedModel]:
         """Yield the model of that name while it works for a call."""
-        loaded = self.find(name)
+        loaded = self.find(name, for_texts)
         with self.at_work(cancel, loaded.model):
             yield loaded
 
-    def stop(self, model: Model) -> None:
+    def stop(self, model: AnyModel) -> None:
         for cancel, at_work_for in list(self.running.items()):
             if at_work_for is model:
                 cancel.cancel()

@@ -10,14 +10,14 @@ from py_runtime.base.messages import Message, message, worded
 from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.gpu import CPU, Device
 from py_runtime.graph.tuning import KernelChoice
-from py_runtime.model import Model
+from py_runtime.model import AnyModel, Encoder
 from py_runtime.model.requirements import bytes_on_cpu
 
 TOO_LARGE = "too_large_for_processor"
 Json = dict[str, Any]
 
 
-def describe_model(model: Model) -> Json:
+def describe_model(model: AnyModel) -> Json:
     """Describe a model that is loaded."""
     manifest = model.manifest
     described: Json = {
@@ -29,6 +29,7 @@ def describe_model(model: Model) -> Json:
         "quantisation": manifest.quantisation,
         "source": manifest.source,
         "has_chat_template": model.chat_template is not None,
+        "is_encoder": isinstance(model, Encoder),
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),
         "device": describe_device(model.graph.device),
@@ -45,7 +46,16 @@ def describe_device(device: Device) -> Json:
 def describe_kernels(choice: KernelChoice) -> Json:
     """Describe which kernels run, and why those."""
     target = choice.target
-    return {"name": target.kernels, **asdict(target), "chosen": choice.why}
+    measured = [
+        {
+            "kernels": name,
+            "one_token_us": round(1e6 * times.one_token, 1),
+            "many_tokens_us": round(1e6 * times.many_tokens, 1),
+        }
+        for name, times in choice.times.items()
+    ]
+    chosen = {"chosen": choice.why, "measured": measured}
+    return {"name": target.kernels, **asdict(target), **chosen}
 
 
 def describe_offer(entry: Json, device: Device) -> Json:

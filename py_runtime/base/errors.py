@@ -135,10 +135,11 @@ class ContextLengthError(InpageError):
 
     code = "context_length_exceeded"
 
-    def __init__(self, prompt_tokens: int, context: int) -> None:
+    def __init__(self, prompt_tokens: int, context: int, is_one_turn: bool = False) -> None:
         # A prompt that is far too long is not counted to its end.
         is_counted = prompt_tokens <= most_counted(context)
-        code = "prompt_too_long" if is_counted else "prompt_far_too_long"
+        what = "question" if is_one_turn else "prompt"
+        code = f"{what}_too_long" if is_counted else f"{what}_far_too_long"
         super().__init__(message(code, prompt_tokens=prompt_tokens, context=context))
         self.prompt_tokens = prompt_tokens
         self.context = context

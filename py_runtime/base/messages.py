@@ -121,6 +121,10 @@ ENGLISH: dict[str, str] = {
     "{context}, the answer included: shorten it, or let the oldest turns be dropped",
     "prompt_far_too_long": "the prompt has at least {prompt_tokens} tokens, and the model's "
     "context holds {context}, the answer included: shorten it, or let the oldest turns be dropped",
+    "question_too_long": "the last question alone makes a prompt of {prompt_tokens} tokens, and "
+    "the model's context holds {context}, the answer included: shorten it",
+    "question_far_too_long": "the last question alone makes a prompt of at least {prompt_tokens} "
+    "tokens, and the model's context holds {context}, the answer included: shorten it",
     "gpu_buffer_too_small": "{name} needs a GPU buffer of {needed:bytes}; this device allows "
     "{limit:bytes} ({limit_name}); use a browser or a graphics processor with more, or a smaller "
     "--max-seq-len",
@@ -130,6 +134,8 @@ ENGLISH: dict[str, str] = {
     "processor_lost": "the processor's threads ended too often",
     "smaller_models": "{fault}. Smaller models here: {models}",
     "smaller_model": "{name} ({gpu_bytes:bytes})",
+    "encoder_cannot_write": "{name} is a text encoder: it makes vectors of texts, for search and "
+    "comparison, and cannot write text; load another model to chat with",
     "model_not_loadable": "{name} cannot be loaded: {fault}",
     "no_such_model": "there is no model '{name}' here; there are: {names}",
     "no_models_here": "there is no model '{name}' here; there are: none",

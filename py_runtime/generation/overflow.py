@@ -26,13 +26,15 @@ def fit_messages(
 ) -> tuple[list[int], int]:
     """Return the prompt and how many messages were left out; ContextLengthError if none fits."""
     prompt = encode_chat(messages)
+    system = messages[:1] if messages[0]["role"] == "system" else []
+    turns = split_turns(messages[len(system) :])
+    if len(turns) < 2 and len(prompt) >= context:
+        raise ContextLengthError(len(prompt), context, is_one_turn=True)
     if options.context_overflow == "error":
         return prompt, 0  # a prompt that is too long is refused later
     room = context - min(options.max_tokens or MAX_RESERVED, MAX_RESERVED, context // 4)
     if len(prompt) <= room:
         return prompt, 0
-    system = messages[:1] if messages[0]["role"] == "system" else []
-    turns = split_turns(messages[len(system) :])
     base = len(encode_chat([*system, QUESTION]))
     pair = len(encode_chat([*system, QUESTION, ANSWER, QUESTION])) - base
     overhead = pair // 2 + 1  # tokens that the template puts around a message, or a few more
@@ -45,7 +47,7 @@ def fit_messages(
             return prompt, len(messages) - len(kept)
         # Ever more of them: a template that writes much between the turns is not rendered for each.
         first, step = max(first + 1, min(first + step, len(turns) - 1)), 2 * step
-    raise ContextLengthError(len(prompt), context)
+    raise ContextLengthError(len(prompt), context, is_one_turn=True)
 
 
 def split_turns(messages: list[Message]) -> list[list[Message]]:

@@ -18,6 +18,7 @@ from py_runtime.decoder.limits import (
 )
 from py_runtime.decoder.tensors import expected_shapes
 from py_runtime.decoder.words import Words
+from py_runtime.encoder.families import BY_ARCHITECTURE as ENCODERS
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_names
@@ -65,7 +66,7 @@ def read_family(file: GgufFile) -> Family:
         known = ", ".join(family.known_as for family in FAMILIES)
         raise UnsupportedGgufError(
             f"{file.name}: the architecture {shown(architecture)} is not supported",
-            f"these are: {', '.join(sorted(BY_ARCHITECTURE))} ({known})",
+            f"these are: {', '.join(sorted((*BY_ARCHITECTURE, *ENCODERS)))} ({known})",
         )
     return BY_ARCHITECTURE[architecture]
 

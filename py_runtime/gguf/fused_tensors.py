@@ -43,7 +43,7 @@ def split_fused(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFi
             del tensors[whole.info.name]
             first = 0
             for part, (rows, _) in zip(parts, dims, strict=True):
-                tensors[names[part]] = _rows_of(whole, first, rows)
+                tensors[names[part]] = rows_of(whole, first, rows)
                 first += rows
         queries, gates = (f"layers.{number}.self_attn.{part}_proj.weight" for part in "qg")
         both = file.tensors.get(f"blk.{number}.attn_q.weight")
@@ -105,7 +105,8 @@ def _usual_name(name: str, usual_owners: Mapping[str, str]) -> str:
     return ".".join([*before, usual_owners.get(owner, owner), part]).removeprefix(".")
 
 
-def _rows_of(whole: StoredTensor, first: int, rows: int) -> StoredTensor:
+def rows_of(whole: StoredTensor, first: int, rows: int) -> StoredTensor:
+    """Return some of a tensor's rows as a tensor of their own."""
     info = whole.info
     row_bytes = info.nbytes // info.dims[0]
     part = replace(

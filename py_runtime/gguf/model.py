@@ -65,7 +65,11 @@ class GgufModel:
 
 async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
     """Open one file, or all parts of one; GgufError says what is wrong, and where."""
-    file = await open_gguf(sources)
+    return await read_model(await open_gguf(sources))
+
+
+async def read_model(file: GgufFile) -> GgufModel:
+    """Read the decoder of an open file."""
     form, values = read_family(file).gguf, read_config(file)
     config = decoder_config(values)
     file = split_fused(file, form, config)

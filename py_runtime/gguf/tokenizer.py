@@ -8,6 +8,8 @@ from typing import Any
 from py_runtime.gguf.errors import UnsupportedGgufError, listed, shown
 from py_runtime.gguf.metadata import Metadata
 from py_runtime.gguf.pre_tokenizers import STYLES, byte_level, known_names
+from py_runtime.tokens.errors import TokenizerError
+from py_runtime.tokens.wordpiece import wordpiece_file
 
 Json = dict[str, Any]
 
@@ -93,10 +95,12 @@ def read_tokenizer(metadata: Metadata) -> Json:
     elif model == "gemma4":
         # llama.cpp also cuts at newlines, across which no merge of Gemma's reaches.
         file, config = convert_sentence_piece(fields, read_merges(fields), adds_space=False)
+    elif model == "bert":
+        file, config = convert_word_pieces(fields)
     else:
         raise UnsupportedGgufError(
             f"{metadata.file} has a tokenizer of the model {shown(model)}; only 'gpt2' (byte-level "
-            "BPE), 'llama' (SentencePiece BPE) and 'gemma4' are supported",
+            "BPE), 'llama' (SentencePiece BPE), 'gemma4' and 'bert' (WordPiece) are supported",
             "get another model",
         )
     return {"tokenizer.json": file, "tokenizer_config.json": config}
@@ -304,6 +308,39 @@ def convert_sentence_piece(
         post_processor=fields.template(config),
         decoder={"type": "Sequence", "decoders": decoders},
     ), config
+
+
+def convert_word_pieces(fields: Fields) -> tuple[Json, Json]:
+    """(tokenizer.json, tokenizer_config.json) of BERT's kind.
+
+    Files mark tokens that begin a word and leave the others bare: the other way round. They do not
+    say whether letters are made small: they are if no token has a capital.
+    """
+    vocabulary = {_word_piece(fields, token): at for token, at in fields.vocabulary.items()}
+    roles = {"cls": ("cls", "bos"), "sep": ("seperator", "eos"), "unk": ("unknown",)}
+    roles |= {"pad": ("padding",), "mask": ("mask",)}
+    config: Json = {"tokenizer_class": "BertTokenizer"}
+    for role, names in roles.items():
+        found = [name for name in names if fields.has(f"{name}_token_id")]
+        if found:
+            key = f"{PREFIX}{found[0]}_token_id"
+            place = fields.metadata.integer(key, 0, len(fields.tokens) - 1)
+            config[f"{role}_token"] = _word_piece(fields, fields.tokens[place])
+    special = {token for role, token in config.items() if role.endswith("_token")}
+    words = (token for token in vocabulary if token not in special and token[0] != "[")
+    config["do_lower_case"] = all(word == word.lower() for word in words)
+    try:
+        return wordpiece_file(vocabulary, config), config
+    except TokenizerError as error:
+        raise fields.metadata.fault(f"{PREFIX}tokens", f"is no vocabulary: {error}") from None
+
+
+def _word_piece(fields: Fields, token: str) -> str:
+    is_special = fields.types[fields.vocabulary.get(token, 0)] == TokenType.CONTROL
+    if is_special or (token.startswith("[") and token.endswith("]")):
+        return token
+    begins_word = token.startswith(_SPACE_SIGN) and token != _SPACE_SIGN
+    return token[1:] if begins_word else f"##{token}"
 
 
 def check_bytes(fields: Fields) -> None:

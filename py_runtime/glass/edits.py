@@ -16,6 +16,8 @@ from py_runtime.glass.slots import FOREVER
 
 Kind = Literal["add", "scale", "ablate", "replace"]
 KINDS = ("add", "scale", "ablate", "replace")
+MAX_STRENGTH = 1e6
+MAX_NUMBER = 1e30  # of a vector: times any strength, it is a float still
 ALL, PROMPT, GENERATED = "all", "prompt", "generated"
 # "all", "prompt", "generated", a position, or (from, to).
 Positions = str | int | tuple[int, int]
@@ -73,8 +75,8 @@ class Edit:
         strength = self.strength
         if isinstance(strength, bool) or not isinstance(strength, int | float):
             raise RequestError(f"strength must be a number, got {strength!r:.50}", "edits")
-        if not np.isfinite(strength):
-            raise RequestError("strength must be finite", "edits")
+        if not abs(strength) <= MAX_STRENGTH:  # nor is NaN
+            raise RequestError(f"strength must be {MAX_STRENGTH:g} at most", "edits")
         if (self.vector is None) != (self.kind in ("scale", "ablate")):
             needs = "needs a vector" if self.vector is None else "takes no vector"
             raise RequestError(f"an edit of kind {self.kind} {needs}", "edits")
@@ -134,9 +136,12 @@ def _vector(edit: Edit, place: Place) -> np.ndarray:
     """Return the vector's rows, each as wide as a token's activation: [rows, width]."""
     if edit.vector is None:
         return np.zeros((1, place.width), np.float32)
-    array = np.asarray(edit.vector, np.float32)
-    if not np.isfinite(array).all():
-        raise RequestError(f"the vector for {edit.hook} has numbers that are not finite", "edits")
+    array = np.atleast_1d(np.asarray(edit.vector, np.float32))
+    if not (np.abs(array) <= MAX_NUMBER).all():  # nor is NaN
+        raise RequestError(
+            f"the vector for {edit.hook} has numbers that are not finite, or beyond {MAX_NUMBER:g}",
+            "edits",
+        )
     inner = place.dims[-1]
     if edit.neurons is not None and array.shape[-1] == len(edit.neurons) != place.width:
         whole = np.zeros((*array.shape[:-1], place.width), np.float32)
@@ -145,7 +150,7 @@ def _vector(edit: Edit, place: Place) -> np.ndarray:
     elif len(place.dims) == 2 and array.shape == (inner,):  # the same for each head
         array = np.tile(array, place.dims[0])
     width = place.width
-    if array.size % width or array.shape[-1] not in (width, inner):
+    if not array.size or array.size % width or array.shape[-1] not in (width, inner):
         raise RequestError(
             f"the vector for {edit.hook} is {list(array.shape)}; it must be {list(place.dims)}, or "
             "have a row of this for each position",

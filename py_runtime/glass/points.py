@@ -170,7 +170,7 @@ def full_name(name: object) -> str:
         short, *rest = name
         layer = next((part for part in rest if isinstance(part, int)), None)
     elif isinstance(name, str):
-        matched = re.fullmatch(r"([a-z_]+?)(\d+)", name)
+        matched = re.fullmatch(r"([a-z_]+?)(\d{1,6})", name)
         short, layer = (matched[1], int(matched[2])) if matched else (name, None)
     else:
         raise RequestError(f"{name!r:.100} is not the name of a hook", "names")

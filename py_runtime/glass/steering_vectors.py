@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -140,8 +141,20 @@ def save_vector(model: Model, name: str) -> bytes:
     )
 
 
-async def load_vector(model: Model, data: bytes, file: str = "the file") -> str:
-    """Add a vector from such a file, and return its name."""
+@dataclass(frozen=True)
+class StoredVector:
+    """A vector as a file has it."""
+
+    name: str
+    layer: int
+    strength: float
+    values: np.ndarray  # [W]
+    model: str  # that it was made with
+    shape: str | None  # the hash of that model's layers and sizes
+
+
+def read_vector(data: bytes, file: str) -> StoredVector:
+    """Read such a file; RequestError or ModelError says what is wrong with it."""
     tensors = read_safetensors(file, data)
     facts = tensors.metadata
     if facts.get("format") != FORMAT["format"] or "vector" not in tensors.stored:
@@ -150,15 +163,21 @@ async def load_vector(model: Model, data: bytes, file: str = "the file") -> str:
         layer, strength = int(facts[LAYER]), float(facts[STRENGTH])
     except (KeyError, ValueError):
         raise RequestError(f"{file} does not say its layer and strength", "file") from None
-    if facts.get(SHAPE) != _shape_hash(model):
+    name, model = facts.get(NAME) or "vector", facts.get(MODEL, "another model")
+    return StoredVector(name, layer, strength, tensors.floats("vector"), model, facts.get(SHAPE))
+
+
+async def load_vector(model: Model, data: bytes, file: str = "the file") -> str:
+    """Add a vector from such a file, and return its name."""
+    found = read_vector(data, file)
+    if found.shape != _shape_hash(model):
         raise RequestError(
-            f"{file} is for {short(facts.get(MODEL, 'another model'))}, whose layers are not like "
-            f"those of {model.manifest.name}: load the model that it was made with",
+            f"{file} is for {short(found.model)}, whose layers are not like those of "
+            f"{model.manifest.name}: load the model that it was made with",
             "file",
         )
-    name = facts.get(NAME) or "vector"
-    await add_vector(model, name, layer, tensors.floats("vector"), strength)
-    return name
+    await add_vector(model, found.name, found.layer, found.values, found.strength)
+    return found.name
 
 
 def _shape_hash(model: Model) -> str:

@@ -79,6 +79,13 @@ class Workspace:
 _spaces: WeakKeyDictionary[Model, Workspace] = WeakKeyDictionary()
 
 
+async def close(model: Model) -> None:
+    """Free what looking into a model has left on the device; the next look makes it anew."""
+    async with model.idle():
+        if model in _spaces:
+            _spaces.pop(model).clear()
+
+
 @asynccontextmanager
 async def looking(
     model: Model, cancel: CancelToken, prompt: int | None = None

@@ -8,9 +8,15 @@ MIN_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
 
 # Kernels by name, as users choose them.
 PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS = "portable", "subgroups", "memory"
+FLOAT_KERNELS = "floats"  # those, with products in floats
 CPU_KERNELS = "cpu"
-GPU_KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS)
+GPU_KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS, FLOAT_KERNELS)
 KERNELS = (*GPU_KERNELS, CPU_KERNELS)
+
+# Arithmetics of products with weights in blocks: dot4I8Packed, for which some GPUs have no
+# instruction, or floats.
+BYTES, FLOATS = "bytes", "f32"
+ARITHMETICS = (BYTES, FLOATS)
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class KernelTarget:
     binding_bytes: int = 128 << 20  # of one of them; every device allows as much
     f16_kv: bool = False  # caches of keys and values hold halves
     cpu: bool = False  # kernels in C, each with the interface of a shader
+    one_token: str = BYTES  # the arithmetic of wide kernels' products, one of ARITHMETICS
+    many_tokens: str = BYTES
 
     @classmethod
     def of(cls, device: Device) -> "KernelTarget":
@@ -66,6 +74,8 @@ class KernelTarget:
             return CPU_KERNELS
         if not self.wide:
             return PORTABLE_KERNELS
+        if self.one_token == self.many_tokens == FLOATS:
+            return FLOAT_KERNELS
         return SUBGROUP_KERNELS if self.lanes > 1 else MEMORY_KERNELS
 
 
@@ -88,6 +98,7 @@ def candidates(device: Device) -> dict[str, KernelTarget]:
         replace(expected, wide=False),
         replace(expected, wide=True),
         replace(expected, wide=True, lanes=1),
+        replace(expected, wide=True, one_token=FLOATS, many_tokens=FLOATS),
     ]
     return {target.kernels: target for target in (expected, *others)}
 

@@ -31,6 +31,7 @@ _EXTENTS = {
     "vec2u": (8, 8),
     "vec4f": (16, 16),
     "vec4u": (16, 16),
+    "mat2x4f": (32, 16),
     "mat4x4f": (64, 16),
 }
 _TRUTHS = {"true": 1, "false": 0}

@@ -3,17 +3,21 @@
 A software adapter that says it is one, with its four lanes, is slow at barriers: it gets the
 portable kernels. Elsewhere features mislead: a graphics processor may report subgroups of 4 or 8,
 or none, and still want the wide kernels, or a software adapter subgroups of 16. There the one
-kernel that decoding is made of, a matrix-vector product, runs with every variant for a moment. The
-result is remembered, so that it costs one load in a browser's life. graph/device_choice.py keeps
-its own result, whether the CPU is faster still, in the same note.
+kernel that decoding is made of, a matrix-vector product, runs with every variant for a moment.
+
+Graphics processors differ further: some have no instruction for products of bytes, and on some
+subgroups are slower than workgroup memory. There a layer of the model's sizes runs as well
+(graph/layer_timing.py), for one token and for many, which may get different arithmetics.
+
+Results are remembered, so that they cost one load in a browser's life, or one of each shape.
+graph/device_choice.py keeps its own result, whether the CPU is faster still, in the same note.
 """
 
 import asyncio
 import math
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,14 +25,25 @@ import numpy as np
 import py_runtime
 from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
-from py_runtime.gpu import Device, FoundAdapter, Plan, Read
+from py_runtime.gpu import Device, FoundAdapter
 from py_runtime.gpu.kernel_target import (
+    ARITHMETICS,
+    BYTES,
+    FLOAT_KERNELS,
+    FLOATS,
     KERNELS,
+    MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
+    SUBGROUP_KERNELS,
     KernelTarget,
     candidates,
+    seems_software,
 )
 from py_runtime.graph.graph import Graph
+from py_runtime.graph.layer_timing import LayerShape, LayerTimes, shape_of, time_layers
+from py_runtime.graph.timed_plan import TimedPlan
+from py_runtime.ops.kernels.matrices import BY_BLOCKS
+from py_runtime.program import Program
 from py_runtime.program.weight_kinds import BLOCK
 from py_runtime.program.writer import ProgramWriter
 
@@ -36,11 +51,13 @@ NOTE = "kernels"
 FEATURES, MEASURED, REMEMBERED, ASKED_FOR = "features", "measured", "remembered", "asked for"
 ROWS, COLUMNS = 2048, 1024  # a megabyte of 4-bit weights
 LIMIT_SECONDS = 2.0  # a compiler that takes longer has lost
+LAYER_LIMITS = (3.0, 1.0)  # the same for a layer: of a GPU, and of what may be software
 SAMPLES = 3
 SAMPLE_SECONDS = 0.002
-ROUNDS = 16  # of one command buffer: each takes as long to submit as a few products
-MAX_REPEATS = 8
+ROUNDS = 16  # of one command buffer
 CLEARLY = 1.2  # times faster than what the features say, or they keep the last word
+NOTICEABLY = 1.05  # the same for a layer, which is timed for longer
+MAX_SHAPES = 8  # that a note remembers
 
 
 class Notes(Protocol):
@@ -59,6 +76,7 @@ class KernelChoice:
 
     target: KernelTarget
     why: str  # FEATURES, MEASURED, REMEMBERED or ASKED_FOR
+    times: Mapping[str, LayerTimes] = field(default_factory=dict)  # by the name of kernels
 
     @property
     def wanted(self) -> str | None:
@@ -66,10 +84,13 @@ class KernelChoice:
         return self.target.kernels if self.why == ASKED_FOR else None
 
 
-async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None) -> KernelChoice:
+async def choose_kernels(
+    device: Device, notes: Notes, wanted: str | None = None, program: Program | None = None
+) -> KernelChoice:
     """Choose the kernels of a graph: the `wanted` ones, or those that suit the device.
 
-    If a measurement fails, the choice by features stands.
+    A graphics processor gets those that suit the program's layers, too, where one is given. If a
+    measurement fails, what was chosen before it stands.
     """
     running = candidates(device)
     if wanted is not None:
@@ -78,6 +99,20 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
     if expected.cpu or is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     note = await read_note(FoundAdapter(device.adapter, device.features), notes)
+    choice = await _choose_kind(device, notes, note, by_bytes(running))
+    if program is None or not choice.target.wide or device.adapter.is_fallback:
+        return choice
+    shape = shape_of(program)
+    if shape is None:
+        return choice
+    return await _choose_for_shape(device, notes, note, running, choice.target, shape) or choice
+
+
+async def _choose_kind(
+    device: Device, notes: Notes, note: dict[str, Any], running: Mapping[str, KernelTarget]
+) -> KernelChoice:
+    """Choose between portable and wide kernels; a measurement goes into the note."""
+    expected = next(iter(running.values()))
     if note.get("kernels") in running:
         return KernelChoice(running[note["kernels"]], REMEMBERED)
     try:
@@ -87,19 +122,114 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
         return KernelChoice(expected, FEATURES)
     except Exception:  # a driver that fails here must not stop a load that may well succeed
         choice = KernelChoice(expected, FEATURES)
-    await notes.write_note(NOTE, {**note, "kernels": choice.target.kernels})
+    note["kernels"] = choice.target.kernels
+    await notes.write_note(NOTE, note)
     return choice
 
 
+async def _choose_for_shape(
+    device: Device,
+    notes: Notes,
+    note: dict[str, Any],
+    running: Mapping[str, KernelTarget],
+    before: KernelTarget,
+    shape: LayerShape,
+) -> KernelChoice | None:
+    """Choose between wide kernels, and arithmetics, by a layer of this shape; None if it fails."""
+    shapes = note["shapes"] if isinstance(note.get("shapes"), dict) else {}
+    if (remembered := _from_note(shapes.get(str(shape)), running)) is not None:
+        return remembered
+    names = [SUBGROUP_KERNELS, MEMORY_KERNELS]
+    names += [FLOAT_KERNELS] if shape.kind in BY_BLOCKS else []
+    compared = {name: running[name] for name in names if name in running}
+    choice = None
+    try:
+        async with asyncio.timeout(LAYER_LIMITS[seems_software(device.adapter, device.features)]):
+            times = await time_layers(device, compared, shape)
+        choice = KernelChoice(best_for(before, compared, times), MEASURED, times)
+    except GpuDeviceLostError:
+        return None
+    except Exception:  # as above; a slow fault is not met again
+        pass
+    kept = choice or KernelChoice(before, FEATURES)
+    others = [*shapes.items()][1 - MAX_SHAPES :]
+    note["shapes"] = {**dict(others), str(shape): _as_note(kept)}
+    await notes.write_note(NOTE, note)
+    return choice
+
+
+def best_for(
+    before: KernelTarget, compared: Mapping[str, KernelTarget], times: Mapping[str, LayerTimes]
+) -> KernelTarget:
+    """Return the target that the times of a layer suggest: `before`, where nothing is better.
+
+    How invocations work together is the same for any number of tokens; the arithmetic is not.
+    """
+    own = times.get(before.kernels)
+    if own is None:
+        return before
+    chosen = before
+    for name, other in times.items():
+        gains = own.one_token / other.one_token * own.many_tokens / other.many_tokens
+        is_slower = other.one_token > own.one_token * NOTICEABLY
+        if name != FLOAT_KERNELS and gains > NOTICEABLY**2 and not is_slower:
+            chosen = compared[name]
+    floats = times.get(FLOAT_KERNELS)
+    if floats is None:
+        return chosen
+    # The floats were timed with the lanes that the features suggest: so are the bytes beside them.
+    alike = replace(compared[FLOAT_KERNELS], one_token=BYTES, many_tokens=BYTES).kernels
+    by_bytes = times.get(alike, own)
+    one = floats.one_token * NOTICEABLY < by_bytes.one_token
+    many = floats.many_tokens * NOTICEABLY < by_bytes.many_tokens
+    return replace(
+        chosen, one_token=FLOATS if one else BYTES, many_tokens=FLOATS if many else BYTES
+    )
+
+
+def _as_note(choice: KernelChoice) -> dict[str, Any]:
+    """Return a choice as a note keeps it; times in microseconds."""
+    target = choice.target
+    return {
+        "kernels": replace(target, one_token=BYTES, many_tokens=BYTES).kernels,
+        "by": [target.one_token, target.many_tokens],
+        "times": {
+            name: [round(1e6 * each.one_token, 1), round(1e6 * each.many_tokens, 1)]
+            for name, each in choice.times.items()
+        },
+    }
+
+
+def _from_note(note: Any, running: Mapping[str, KernelTarget]) -> KernelChoice | None:
+    """Return the choice that a note keeps; None if it makes no sense."""
+    try:
+        one, many = note["by"]
+        if not {one, many} <= set(ARITHMETICS):
+            return None
+        target = replace(running[note["kernels"]], one_token=one, many_tokens=many)
+        times = {
+            str(name): LayerTimes(float(first) / 1e6, float(other) / 1e6)
+            for name, (first, other) in note["times"].items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return KernelChoice(target, REMEMBERED, times)
+
+
 async def read_note(found: FoundAdapter, notes: Notes) -> dict[str, Any]:
-    """Return what was measured of an adapter: `kernels` and `device`, if they were.
+    """Return what was measured of an adapter: `kernels`, `device` and `shapes`, if they were.
 
     `of` says which adapter, browser and version it is about.
     """
     adapter = [*asdict(found.adapter).values(), *sorted(found.features)]
     key = [*adapter, notes.platform_name(), py_runtime.__version__]
     note = await notes.read_note(NOTE)
-    return note if isinstance(note, dict) and note.get("of") == key else {"of": key}
+    return {**note} if isinstance(note, dict) and note.get("of") == key else {"of": key}
+
+
+def by_bytes(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
+    """Return the targets but the one of products in floats."""
+    return {name: target for name, target in running.items() if name != FLOAT_KERNELS}
 
 
 def check_kernels(wanted: object) -> None:
@@ -139,7 +269,7 @@ async def time_products(device: Device, targets: Sequence[KernelTarget]) -> list
     timestamps to more than one product takes.
     """
     async with AsyncExitStack() as stack:
-        products: list[Product | None] = []
+        products: list[TimedPlan | None] = []
         for target in targets:
             try:
                 products.append(await stack.enter_async_context(loaded(device, target)))
@@ -155,45 +285,19 @@ async def time_products(device: Device, targets: Sequence[KernelTarget]) -> list
 
 
 @asynccontextmanager
-async def loaded(device: Device, target: KernelTarget) -> AsyncIterator["Product"]:
+async def loaded(device: Device, target: KernelTarget) -> AsyncIterator[TimedPlan]:
     """Load a graph of one product and run it once; unload it afterwards."""
     program, constants = matrix_vector_product()
     graph = await Graph.load(device, program, constants, target=target, passes=())
     try:
         await graph.run([np.zeros((1, COLUMNS), np.float32)])
-        plan = device.create_plan("measurement", [*graph.plan_steps] * ROUNDS)
+        plan = TimedPlan(device, graph, ROUNDS, SAMPLE_SECONDS)
         try:
-            yield Product(device, graph, plan)
+            yield plan
         finally:
-            device.release([plan])
+            plan.release()
     finally:
         graph.unload()
-
-
-class Product:
-    """A matrix-vector product, submitted many times at once."""
-
-    def __init__(self, device: Device, graph: Graph, plan: Plan) -> None:
-        self._device, self._graph, self._plan = device, graph, plan
-        self._read = Read(graph.buffer(graph.program.outputs[0]), 4)
-        self._repeats = 1
-
-    async def seconds(self) -> float:
-        """Return the seconds of one product.
-
-        Enough are submitted at once that the round trip does not matter.
-        """
-        while True:
-            taken = await self._submit()
-            if taken >= SAMPLE_SECONDS or self._repeats >= MAX_REPEATS:
-                return taken / (self._repeats * ROUNDS)
-            self._repeats *= 2
-
-    async def _submit(self) -> float:
-        started = time.perf_counter()
-        counts = np.tile(self._graph.live_counts((0,)), (ROUNDS, 1))
-        await self._device.submit_and_read(self._plan, counts, [], [self._read], self._repeats)
-        return time.perf_counter() - started
 
 
 def matrix_vector_product() -> tuple[Any, dict[str, np.ndarray]]:

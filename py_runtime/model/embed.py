@@ -72,43 +72,63 @@ async def embed(
     model: Embedder, prompts: Sequence[list[int]], pooling: str, cancel: CancelToken
 ) -> np.ndarray:
     """Return f32 [prompts, W], each of length 1."""
-    if pooling not in POOLINGS:
-        raise RequestError(f"pooling must be one of {', '.join(POOLINGS)}", "pooling")
-    hidden = HiddenStates.of(model.graph.program)
+    hidden = hidden_states(model, pooling)
     for prompt in prompts:
         if len(prompt) > model.context:
             raise ContextLengthError(len(prompt), model.context)
-
-    async def vector(prompt: list[int]) -> np.ndarray:
-        rows: list[np.ndarray] = []
-
-        async def run(inputs: list[np.ndarray]) -> list[np.ndarray]:
-            if inputs[1][0] == 0:
-                rows.clear()  # it may not be the first time: devices are lost
-            rows.append(await hidden.read(model.graph, inputs))
-            return rows
-
-        await model.session.compute_each(prompt, cancel, run)
-        whole = np.concatenate(rows)  # [S, W]
-        return np.asarray(whole[-1] if pooling == "last" else whole.mean(axis=0))
-
     async with model.idle():
         with model.while_loaded():
-            vectors = [await vector(prompt) for prompt in prompts]
-    pooled = np.stack(vectors)  # [prompts, W]
-    lengths = np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), TINY)
-    return np.asarray(pooled / lengths, np.float32)
+            vectors = [await pooled(model, hidden, each, pooling, cancel) for each in prompts]
+    return np.stack(vectors)
+
+
+def hidden_states(model: Embedder, pooling: str) -> HiddenStates:
+    """Return what embeddings of the model are read from, or raise: what cannot be is told first."""
+    if pooling not in POOLINGS:
+        raise RequestError(f"pooling must be one of {', '.join(POOLINGS)}", "pooling")
+    return HiddenStates.of(model.graph.program)
+
+
+async def pooled(
+    model: Embedder, hidden: HiddenStates, prompt: list[int], pooling: str, cancel: CancelToken
+) -> np.ndarray:
+    """Return a prompt's vector: f32 [W], of length 1. The caller holds the model's lock."""
+    rows: list[np.ndarray] = []
+
+    async def run(inputs: list[np.ndarray]) -> list[np.ndarray]:
+        if inputs[1][0] == 0:
+            rows.clear()  # it may not be the first time: devices are lost
+        rows.append(await hidden.read(model.graph, inputs))
+        return rows
+
+    await model.session.compute_each(prompt, cancel, run)
+    whole = np.concatenate(rows)  # [S, W]
+    vector = whole[-1] if pooling == "last" else whole.mean(axis=0)
+    return of_length_1(vector[None])[0]
+
+
+def of_length_1(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors [N, W] in f32, each of length 1."""
+    exact = vectors.astype(np.float64)
+    lengths = np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), TINY)
+    return np.asarray(exact / lengths, np.float32)
 
 
 def parse_inputs(model: Embedder, given: Any) -> list[list[int]]:
     """Parse a text, the tokens of one, or a list of either."""
+    inputs = given_inputs(given)
+    try:
+        return [model.prompt_tokens(each) for each in inputs]
+    except RequestError as error:
+        raise RequestError(f"input: {error}", "input") from None
+
+
+def given_inputs(given: Any) -> Sequence[Any]:
+    """Return a list of texts, or of their tokens, where one of either was given, too."""
     is_one = isinstance(given, str) or (
         isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], int)
     )
     inputs = [given] if is_one else given
     if not isinstance(inputs, Sequence) or not inputs:
         raise RequestError("input must be a text, tokens, or a list of these, not empty", "input")
-    try:
-        return [model.prompt_tokens(each) for each in inputs]
-    except RequestError as error:
-        raise RequestError(f"input: {error}", "input") from None
+    return inputs

@@ -1,6 +1,6 @@
-"""A GGUF file opened as a model to chat with; its metadata has all that a folder would say."""
+"""A GGUF file opened as a model; its metadata has all that a folder would say."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from py_runtime.base.file_facts import FileFacts
@@ -15,13 +15,12 @@ from py_runtime.folder.manifest import (
     Source,
 )
 from py_runtime.gguf.constants import GgufConstants
-from py_runtime.gguf.model import GgufModel, open_model
+from py_runtime.gguf.encoder import GgufEncoder, is_encoder, read_encoder
+from py_runtime.gguf.model import GgufModel, read_model
+from py_runtime.gguf.reader import open_gguf
 from py_runtime.gguf.token_rows import GgufTokenRows
-from py_runtime.gpu.kernel_target import PORTABLE
-from py_runtime.graph.carried_states import COPIES, copied_bytes
-from py_runtime.ops.registry import REGISTRY
-from py_runtime.passes import ring_caches
-from py_runtime.program import Program, TensorValue, op_names
+from py_runtime.model.encoder_folder import encoder_folder
+from py_runtime.model.program_sizes import held_bytes, needed_bytes
 from py_runtime.weights.byte_source import ByteSource
 
 MADE_BY = "GGUF"
@@ -35,14 +34,15 @@ class GgufStore:
     def __init__(self, name: str, sources: Sequence[ByteSource]) -> None:
         self.name = name  # the model's
         self.sources = sources
-        self._model: GgufModel | None = None
+        self._model: GgufModel | GgufEncoder | None = None
 
     async def opened_sources(self) -> Sequence[ByteSource]:
         return self.sources
 
-    async def model(self) -> GgufModel:
+    async def model(self) -> GgufModel | GgufEncoder:
         if self._model is None:
-            self._model = await open_model(await self.opened_sources())
+            file = await open_gguf(await self.opened_sources())
+            self._model = read_encoder(file) if is_encoder(file) else await read_model(file)
         return self._model
 
     async def manifest(self) -> Manifest:
@@ -57,13 +57,13 @@ class GgufStore:
             parameters=model.parameters,
             context=model.config.context,
             size=model.file.size,
-            gpu_bytes=_held_bytes(model.program),
+            gpu_bytes=held_bytes(model.program),
             quantisation=model.quantisation,
             graph=model.file.name,
             weights=(),
             goldens=None,
             files={name: FileFacts(size, "") for name, size in sizes.items()},
-            requires=Requirements((), dict.fromkeys(NEEDED_LIMITS, _needed(model.program))),
+            requires=Requirements((), dict.fromkeys(NEEDED_LIMITS, needed_bytes(model.program))),
             source=Source(
                 self.name,
                 None,
@@ -74,7 +74,10 @@ class GgufStore:
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
         model = await self.model()
-        return ModelFolder(await self.manifest(), model.program, tensors={}, goldens={})
+        manifest = await self.manifest()
+        if isinstance(model, GgufEncoder):
+            return encoder_folder(manifest, model.program, model.encoding, model.config)
+        return ModelFolder(manifest, model.program, tensors={}, goldens={})
 
     async def read(self, model: ModelFolder, file: str) -> dict[str, Any]:
         """Return a folder's file from metadata, parsed: its text would take as much again."""
@@ -91,38 +94,3 @@ class GgufStore:
     def token_rows(self, model: ModelFolder) -> GgufTokenRows | None:
         assert self._model is not None, "it was opened"
         return self._model.token_rows
-
-
-def _held_bytes(program: Program) -> int:
-    """Return the bytes that stay on the GPU: weights, caches, states and their copies."""
-    constants = {name: value for _, value, name in program.constants()}
-    ringed = ring_caches.run(program, PORTABLE)
-    states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
-    held = sum(value.gpu_bytes for value in (*constants.values(), *states))
-    return held + COPIES * copied_bytes(program)
-
-
-def _needed(program: Program) -> int:
-    """Return the smallest buffer size that the device must allow.
-
-    Larger weights are cut by rows. A table of f32 is not, since only a copy reads it, nor are
-    experts, whose rows are looked up.
-    """
-    largest = max(value.gpu_bytes for _, value, _ in program.constants())
-    tables = [
-        program.values[call.args[0]]
-        for call in program.ops
-        if call.name == "aten.embedding.default"
-    ]
-    uncut = [table.gpu_bytes for table in tables if isinstance(table, TensorValue)]
-    return max([min(largest, PORTABLE.binding_bytes), *uncut, *_bytes_of_experts(program)])
-
-
-def _bytes_of_experts(program: Program) -> Iterator[int]:
-    """Yield the bytes of each layer's experts: gate and up in one buffer, down in another."""
-    places = [REGISTRY[op_names.EXPERTS].args.index(name) for name in ("gate", "up", "down")]
-    for call in program.ops:
-        if call.name == op_names.EXPERTS:
-            held = [program.values[call.args[place]] for place in places]
-            gate, up, down = (each.gpu_bytes for each in held if isinstance(each, TensorValue))
-            yield max(gate + up, down)

@@ -47,10 +47,11 @@ from py_runtime.model.changed_graph import ChangedGraph
 from py_runtime.model.chat_prompts import ChatPrompt, ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
+from py_runtime.model.encoder import cannot_write
+from py_runtime.model.encoder_folder import EncoderFolder
 from py_runtime.model.other_prompt import OtherPrompt, Twin
 from py_runtime.model.overlay import Overlaid
-from py_runtime.model.requirements import check_requirements
-from py_runtime.model.stores import Store, open_store
+from py_runtime.model.stores import Store, open_folder
 from py_runtime.program.decoder_form import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
 
@@ -119,9 +120,22 @@ class Model(Overlaid):
         compile_later: bool,
         wanted_kernels: str | None,
     ) -> "Model":
-        store = await open_store(where) if isinstance(where, str) else where
-        check_requirements(await store.manifest(), device)
-        folder = await store.open(meter)
+        store, folder = await open_folder(device, where, meter)
+        if isinstance(folder, EncoderFolder):
+            raise cannot_write(folder.manifest.name)
+        return await cls.load_opened(device, store, folder, meter, compile_later, wanted_kernels)
+
+    @classmethod
+    async def load_opened(
+        cls,
+        device: Device,
+        store: Store,
+        folder: ModelFolder,
+        meter: Meter,
+        compile_later: bool = False,
+        wanted_kernels: str | None = None,
+    ) -> "Model":
+        """Load what a store has opened."""
         decoder_sizes(folder.program)
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
@@ -130,7 +144,7 @@ class Model(Overlaid):
             read_json(CONFIG, await store.read(folder, CONFIG)),
         )
         constants = store.constants(folder)
-        kernels = await choose_kernels(device, notes, wanted_kernels)
+        kernels = await choose_kernels(device, notes, wanted_kernels, folder.program)
         graph = await Graph.load(
             device, folder.program, constants, meter, kernels.target, compile_later=compile_later
         )
@@ -152,7 +166,7 @@ class Model(Overlaid):
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
         wanted = self.kernels.wanted if is_same_kind else None
-        self.kernels = await choose_kernels(device, notes, wanted)
+        self.kernels = await choose_kernels(device, notes, wanted, self.folder.program)
         constants = self.store.constants(self.folder)
         program, target = self.folder.program, self.kernels.target
         passes = self.changes.plain_passes or self.passes

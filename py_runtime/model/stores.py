@@ -8,16 +8,19 @@ from urllib.parse import unquote, urljoin, urlsplit
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.base.progress import Meter
-from py_runtime.folder.file_names import GGUF, MODEL_PTE, PTE
+from py_runtime.folder.file_names import GGUF, MODEL_PTE, PTE, SAFETENSORS
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import MANIFEST, Manifest
 from py_runtime.generation.session import TokenRows
+from py_runtime.gpu import Device
 from py_runtime.hub.address import is_address, leads_to_hub
+from py_runtime.model.requirements import check_requirements
 from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there
 from py_runtime.weights.constants import ConstantSource
 from py_runtime.weights.open_source import open_source
 
 if TYPE_CHECKING:
+    from py_runtime.model.checkpoint_store import CheckpointStore
     from py_runtime.model.gguf_store import GgufStore
     from py_runtime.model.pte_store import PteStore
 
@@ -50,7 +53,8 @@ class Store(Protocol):
 async def open_store(where: str) -> Store:
     """Open a model by its path, address or Hub name.
 
-    That is a folder that `inpage export` wrote, a .gguf or .pte file, or a folder with model.pte.
+    That is a folder that `inpage export` wrote, a .gguf or .pte file, or a folder with model.pte,
+    or with the checkpoint of a text encoder.
     Or a model of the Hub: `hf:owner/name`; natively the address of its page as well.
     """
     if leads_to_hub(where):
@@ -67,11 +71,22 @@ async def open_store(where: str) -> Store:
     try:
         await store.manifest()
     except (*ABSENT, ModelFileError):
-        program = beside(f"{where.rstrip('/')}/x", MODEL_PTE)
-        if await is_there(source_of(program)):
-            return pte_store(program)
+        inside = f"{where.rstrip('/')}/x"
+        if await is_there(source_of(beside(inside, MODEL_PTE))):
+            return pte_store(beside(inside, MODEL_PTE))
+        if await is_there(source_of(beside(inside, SAFETENSORS))):
+            return checkpoint_store(where)
         raise
     return store
+
+
+async def open_folder(
+    device: Device, where: str | Store, meter: Meter
+) -> tuple[Store, ModelFolder]:
+    """Open a model as far as it is known before its weights are read, if the device can run it."""
+    store = await open_store(where) if isinstance(where, str) else where
+    check_requirements(await store.manifest(), device)
+    return store, await store.open(meter)
 
 
 def folder_store(where: str) -> Store:
@@ -91,6 +106,15 @@ def source_of(where: str) -> ByteSource:
     from py_runtime.hub.hosted_source import HostedSource
 
     return HostedSource(where, HostRequests())
+
+
+def checkpoint_store(where: str) -> "CheckpointStore":
+    """Return the store of a checkpoint in a folder at an address or path."""
+    from py_runtime.model.checkpoint_store import CheckpointStore  # few models need it
+
+    folder = where.replace("\\", "/").rstrip("/")
+    name = file_name(folder) or folder
+    return CheckpointStore(name, lambda file: source_of(f"{folder}/{file}"))
 
 
 def pte_store(where: str) -> "PteStore":

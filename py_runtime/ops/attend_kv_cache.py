@@ -12,7 +12,7 @@ from py_runtime.ops.kernels.attentions import attention_over_cache
 from py_runtime.ops.kernels.epilogues import Epilogue, make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
 from py_runtime.ops.kernels.gemv import Gemv
-from py_runtime.ops.kernels.int8_products import uses_int8_planes
+from py_runtime.ops.kernels.int8_products import goes_by_blocks
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import Matrices, rows_of
@@ -152,7 +152,7 @@ class AttendLinear(AttendWindow):
         splits = self.attention.splits_of_one(problem)
         if (
             len(matrices) > 1
-            or not uses_int8_planes(matrices[0], self.builder.target)
+            or not goes_by_blocks(matrices[0], self.builder.target)
             or self.attention.variant is not PER_WORKGROUP
             or problem.width % 8 != 0  # eight columns are of one head
             or not 1 < splits <= MAX_LEFT_BYTES // (4 * columns)

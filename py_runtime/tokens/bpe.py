@@ -4,6 +4,7 @@ import re
 from contextlib import suppress
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
+from typing import Protocol
 
 from py_runtime.tokens.section import Section
 
@@ -32,7 +33,7 @@ class BpeModel:
         self._unknown = self._read_unknown(section)
         self._read_merges(section)
         self._splits_before_spaces = self._no_token_crosses_spaces()
-        self.ids_of = _RememberedWords(self)
+        self.ids_of = RememberedWords(self)
 
     def ids(self, word: str) -> list[int]:
         if self._ignore_merges and word in self.vocabulary:
@@ -157,10 +158,16 @@ class BpeModel:
         )
 
 
-class _RememberedWords(dict[str, list[int]]):
+class WordModel(Protocol):
+    """A model that encodes words by themselves."""
+
+    def ids(self, word: str) -> list[int]: ...
+
+
+class RememberedWords(dict[str, list[int]]):
     """The ids of words that were encoded before, because texts repeat their words."""
 
-    def __init__(self, model: BpeModel) -> None:
+    def __init__(self, model: WordModel) -> None:
         self.model = model
 
     def __missing__(self, word: str) -> list[int]:

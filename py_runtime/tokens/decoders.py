@@ -93,6 +93,9 @@ def stage_maker(section: Section, fused: bool) -> MakeStage:
                 raise section.error("Strip with a stop other than 0 is not supported")
             char, count = section.get("content", str), section.get("start", int)
             return lambda: StripStart(char, count, fused)
+        case "WordPiece":
+            prefix, cleans = section.get("prefix", str), section.get("cleanup", bool)
+            return lambda: WordPiece(prefix, cleans)
         case "Metaspace":
             sign, keeps_first = section.get("replacement", str), prepend_scheme(section) == "never"
             return lambda: Metaspace(sign, keeps_first)
@@ -205,6 +208,37 @@ class Metaspace(StatelessStage):
             made[0] = tokens[0].replace(self.sign, "")
             self._at_start = False
         return made
+
+
+class WordPiece(StatelessStage):
+    """A stage that puts spaces before tokens, but for those that go on with a word."""
+
+    # What `tokenizers` writes without the space that the encoder had cut off, in this order.
+    _CLEANED = (
+        *((f" {mark}", mark) for mark in ".?!,"),
+        (" ' ", "'"),
+        (" n't", "n't"),
+        (" 'm", "'m"),
+        (" do not", " don't"),
+        *((f" {ending}", ending) for ending in ("'s", "'ve", "'re")),
+    )
+
+    def __init__(self, prefix: str, cleans: bool) -> None:
+        self._prefix = prefix
+        self._cleans = cleans
+        self._at_start = True
+
+    def push(self, tokens: list[str]) -> list[str]:
+        return [self._joined(token) for token in tokens]
+
+    def _joined(self, token: str) -> str:
+        if not self._at_start:
+            is_inside = bool(self._prefix) and token.startswith(self._prefix)
+            token = token[len(self._prefix) :] if is_inside else f" {token}"
+        self._at_start = False
+        for found, written in self._CLEANED if self._cleans else ():
+            token = token.replace(found, written)
+        return token
 
 
 class TokenJoiner:

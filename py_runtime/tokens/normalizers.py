@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial, reduce
 from itertools import groupby
 
+from py_runtime.tokens.bert import clean_text, part_chinese, strip_marks
 from py_runtime.tokens.characters import WHITESPACE
 from py_runtime.tokens.patterns import Pattern
 from py_runtime.tokens.section import Section
@@ -48,6 +49,10 @@ def build_normalizer(section: Section | None) -> Normalizer:
             return partial(unicode_form, form)
         case "Lowercase":
             return lowercase
+        case "StripAccents":
+            return strip_marks()
+        case "BertNormalizer":
+            return bert_normalizer(section)
         case "Strip":
             left = section.get("strip_left", bool)
             right = section.get("strip_right", bool)
@@ -62,6 +67,21 @@ def build_normalizer(section: Section | None) -> Normalizer:
             return lambda text: reduce(lambda so_far, step: step(so_far), steps, text)
         case _:
             raise section.unsupported()
+
+
+def bert_normalizer(section: Section) -> Normalizer:
+    """Build BERT's, of which each step can be left out."""
+    lowers = section.get("lowercase", bool)
+    steps: list[Normalizer] = []
+    if section.get("clean_text", bool):
+        steps.append(clean_text())
+    if section.get("handle_chinese_chars", bool):
+        steps.append(part_chinese())
+    if section.get("strip_accents", bool, lowers):
+        steps += [partial(unicode_form, "NFD"), strip_marks()]
+    if lowers:
+        steps.append(lowercase)
+    return lambda text: reduce(lambda so_far, step: step(so_far), steps, text)
 
 
 def unicode_form(form: str, text: str) -> str:

@@ -7,6 +7,7 @@ a first one that stands for a removed beginning: the next word does not start th
 from collections.abc import Callable, Iterable, Iterator
 
 from py_runtime.tokens import characters
+from py_runtime.tokens.bert import bert_words
 from py_runtime.tokens.byte_level import ALPHABET
 from py_runtime.tokens.patterns import Literal, Pattern
 from py_runtime.tokens.section import Section
@@ -52,6 +53,8 @@ def build_pre_tokenizer(section: Section | None) -> PreTokenizer:
             return Split(Pattern(rf"{word}+|[^{word[1:-1]}\s]+"), "Removed", inverted=True)
         case "WhitespaceSplit":
             return Split(Pattern(r"\s"), "Removed")
+        case "BertPreTokenizer":
+            return bert_words()
         case "Sequence":
             return Sequence(map(build_pre_tokenizer, section.sections("pretokenizers")))
         case _:

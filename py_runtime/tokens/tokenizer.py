@@ -13,6 +13,7 @@ from py_runtime.tokens.normalizers import build_normalizer
 from py_runtime.tokens.post_processors import build_post_processor
 from py_runtime.tokens.pre_tokenizers import build_pre_tokenizer
 from py_runtime.tokens.section import Section
+from py_runtime.tokens.wordpiece import WordPieceModel
 
 
 class Tokenizer:
@@ -22,7 +23,7 @@ class Tokenizer:
         model = section.section("model")
         if model is None:
             raise section.error("model is missing")
-        self._model = BpeModel(model)
+        self._model = build_model(model)
         normalise = build_normalizer(section.section("normalizer"))
         has_added = section.fields.get("added_tokens") is not None
         listed = section.sections("added_tokens") if has_added else []
@@ -129,6 +130,13 @@ class StreamDecoder:
     def finish(self) -> str:
         """Return what was held back."""
         return self._decoder.finish()
+
+
+def build_model(section: Section) -> BpeModel | WordPieceModel:
+    """Build what encodes words; older files of BPE name no type."""
+    if section.get("type", str, "BPE") == "WordPiece":
+        return WordPieceModel(section)
+    return BpeModel(section)
 
 
 def refuse_surrogates(text: str) -> None:

@@ -6,7 +6,7 @@
 // pair of rows each: ADJACENT neighbours read neighbouring blocks of one row, which share a cache line;
 // GROUP_PAIRS such sets lie one pair below the other, as scales may be stored by rows; the remaining
 // invocations take the columns further on. Weights are loaded one step ahead.
-// needs: linear/fragments/int8_token, linear/fragments/int8_products, @pair_rows
+// needs: linear/fragments/pair_shares, linear/fragments/int8_products, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

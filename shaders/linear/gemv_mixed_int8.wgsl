@@ -1,7 +1,7 @@
 // gemv_int8.wgsl for rows of two kinds of weights, one matrix below the other: the first workgroups compute
 // rows of the first, the others those of the second, whose fragments are copied under names that end in
 // _second.
-// needs: linear/fragments/first_pairs, linear/fragments/int8_token, linear/fragments/int8_products, second = linear/fragments/int8_products, @pair_rows
+// needs: linear/fragments/first_pairs, linear/fragments/pair_shares, linear/fragments/int8_products, second = linear/fragments/int8_products, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

@@ -40,6 +40,9 @@ def read(
         ({"init_lora_weights": "pissa_niter_4"}, "which changes the model's own weights"),
         ({"r": 8}, r"q_proj' has the rank 4, but adapter_config.json says 8"),
         ({"lora_alpha": "many"}, "lora_alpha is 'many', not a number"),
+        ({"lora_alpha": True}, "lora_alpha is True, not a number"),
+        ({"lora_alpha": 10**400}, "not a number of 1e\\+06 at most"),
+        ({"lora_alpha": -1e300}, "not a number of 1e\\+06 at most"),
         ({"layers_to_transform": [1]}, r"q_proj', but layers_to_transform is \[1\]"),
     ],
 )
@@ -57,6 +60,9 @@ def test_tensors_that_are_refused() -> None:
         read({"base_model.model.model.embed_tokens.lora_embedding_A": np.zeros((4, 8))})
     with pytest.raises(InpageError, match=r"q_proj' lacks its lora_A"):
         read({name: data for name, data in tensors.items() if name != first})
+    other = first.replace(".weight", ".other.weight")
+    with pytest.raises(InpageError, match=r"has the lora_A of '.*q_proj' twice"):
+        read({**tensors, other: tensors[first]})
     with pytest.raises(InpageError, match="which do not fit each other"):
         read({**tensors, first: np.zeros((5, 16), np.float32)})
     with pytest.raises(InpageError, match="infinite or not numbers"):

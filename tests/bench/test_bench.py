@@ -15,7 +15,7 @@ import pytest
 from bench import gpu_report, machine, remote
 from bench.engines import OURS, PROBE, Engine, Run, engines
 from bench.files import own_page
-from bench.gpu_report import WITHOUT
+from bench.gpu_report import POLYFILLED, WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
 from bench.report import as_markdown, as_text, cells_of, put_between_marks, ratios_of, round_figure
@@ -270,23 +270,45 @@ def test_kinds_of_processors_have_results_of_their_own() -> None:
 
 def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -> None:
     shape = f"{OURS}-llama-3.1-8b"
-    keys = [OURS, f"{OURS}{WITHOUT}", shape, f"{shape}{WITHOUT}", "transformers-webgpu"]
+    ours = (OURS, shape)
+    keys = [f"{key}{end}" for key in ours for end in ("", WITHOUT, POLYFILLED)]
+    keys = [key for key in keys if key != f"{shape}{POLYFILLED}"] + ["transformers-webgpu"]
     results = results_of([engine(key) for key in keys], {f"{shape}{WITHOUT}": "generate"})
     results["machine"] = {**MACHINE, "adapter": {**ADAPTER, "arithmetic_per_s": 5.12e12}}
-    for measured in results["engines"][:4]:
+    for measured in results["engines"][:5]:
         measured |= {"bytes_read_per_token": 200_000_000, "arithmetic_per_token": 1_000_000_000}
     head, *rows = gpu_report.cells_of(results)
-    assert head == ["", "by subgroups", "without them", "transformers.js, WebGPU"]
+    columns = ["as chosen", "without subgroups", "polyfilled", "transformers.js, WebGPU"]
+    assert head == ["", *columns]
     cells = {row[0]: row[1:] for row in rows}
     small, large = "SmolLM2-135M-Instruct", "llama-3.1-8b"
-    assert cells[f"{small}: decode at context 128, tok/s"] == ["10.0 (50%)", "10.0 (50%)", "10.0"]
-    assert cells[f"{small}: prefill of 128, tok/s"] == ["1,280 (25%)", "1,280 (25%)", "1,280"]
-    assert cells[f"{large}: decode at context 128, tok/s"] == ["10.0 (50%)", "did not finish", "–"]
+    assert cells[f"{small}: decode at context 128, tok/s"] == [*["10.0 (50%)"] * 3, "10.0"]
+    assert cells[f"{small}: prefill of 128, tok/s"] == [*["1,280 (25%)"] * 3, "1,280"]
+    assert cells[f"{large}: decode at context 128, tok/s"] == [
+        "10.0 (50%)",
+        "did not finish",
+        "–",
+        "–",
+    ]
     assert "of the 5.12 TFLOP/s" in gpu_report.as_text(results)
     readme = tmp_path / "README.md"
     readme.write_text("<!-- bench-gpu --><!-- /bench-gpu -->")
     put_between_marks(readme, gpu_report.as_markdown(results), gpu_report.MARK)
-    assert "| llama-3.1-8b: first token of 128, ms | 100 | – | – |" in readme.read_text()
+    assert "| llama-3.1-8b: first token of 128, ms | 100 | – | – | – |" in readme.read_text()
+
+
+def test_the_gpus_report_says_which_kernels_ran() -> None:
+    results = results_of([engine(OURS)])
+    results["machine"] = {**MACHINE, "adapter": ADAPTER}
+    measured = [{"kernels": "floats", "one_token_us": 61.04, "many_tokens_us": 182.6}]
+    by_floats = {"one_token": "f32", "many_tokens": "bytes", "measured": measured}
+    results["engines"][0]["facts"] = {
+        "kernels": {"name": "memory", "chosen": "measured", **by_floats}
+    }
+    assert (
+        "kernels memory (measured), one token by f32, many by bytes; a layer takes µs for 1 / 128 "
+        "tokens by floats 61.0 / 183." in gpu_report.as_text(results)
+    )
 
 
 def test_the_documents_have_a_place_for_their_tables() -> None:

@@ -209,6 +209,16 @@ async def faults_after(device: Any, harm: str) -> list[str]:
     return [await error_of(computing), await error_of(device.read_buffer(exponential.y, 4))]
 
 
+async def end_threads_that_compute(device: Any) -> None:
+    """End all threads in the middle of their chunks, of a task that nobody waits for."""
+    exponential = await Exponential.create(device, LARGE)
+    await exponential.start(0.0)
+    exponential.start(repeat=FOR_EVER).add_done_callback(lambda task: task.exception())
+    await asyncio.sleep(0.1)
+    for worker in workers_of(device):
+        worker.terminate()
+
+
 async def error_of(task: Awaitable[Any]) -> str:
     try:
         await task

@@ -156,7 +156,9 @@ def test_hostile_pdf_files_hold_nothing_up(site: Site) -> None:
         firefox.until(f"{ATTACHED}.startsWith('{name} · ')")
         firefox.type("#draft", f"Sum it up{ENTER}")
         firefox.until(f"{NOTES}.at(-1)?.includes('60 tokens')")
-        assert text in firefox.run("return document.querySelector('#messages').innerText")
+        firefox.click(".question .file .open")
+        firefox.until(f"document.querySelector('#readerText').innerText.includes('{text}')")
+        firefox.click("#reader form button")
     assert firefox.run("return window.hasRun ?? null") is None
 
 

@@ -3,6 +3,7 @@
 from tests.fuzz import (
     adapter_targets,
     autoencoder_targets,
+    encoder_targets,
     export_targets,
     folder_targets,
     gguf_targets,
@@ -19,6 +20,7 @@ ROWS = [
     *gguf_targets.TARGETS,
     *adapter_targets.TARGETS,
     *autoencoder_targets.TARGETS,
+    *encoder_targets.TARGETS,
     *hub_targets.TARGETS,
     *text_targets.TARGETS,
     *request_targets.TARGETS,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from py_runtime.base.errors import ContextLengthError
 from py_runtime.generation.messages import Message
 from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.overflow import fit_messages
@@ -158,3 +159,24 @@ def test_the_last_turn_may_take_the_answers_room(native_toy: Toy) -> None:
     assert answer["usage"]["dropped_messages"] == 2
     assert answer["finish_reason"] == "length"
     assert len(answer["tokens"]) == CONTEXT - answer["usage"]["prompt_tokens"] > 0
+
+
+@pytest.mark.parametrize("overflow", ["error", "drop_oldest"])
+def test_a_question_that_no_dropping_makes_fit_is_called_so(overflow: str) -> None:
+    """Refuse it for good: whoever asks again without the oldest turns is refused again."""
+    options = GenerationOptions(context_overflow=overflow)
+    alone = [message("system", "Be brief."), message("user", "b" * 100)]
+    with pytest.raises(ContextLengthError) as refused:
+        fit_messages(alone, encode_chat, list_of_bytes, 100, options)
+    assert refused.value.said is not None
+    assert refused.value.said["code"] == "question_too_long"
+
+
+def test_the_last_question_of_a_chat_is_named_where_dropping_did_not_help() -> None:
+    options = GenerationOptions(context_overflow="drop_oldest")
+    messages = [message("user", "hi"), message("assistant", "ho"), message("user", "b" * 100)]
+    with pytest.raises(ContextLengthError) as refused:
+        fit_messages(messages, encode_chat, list_of_bytes, 100, options)
+    assert refused.value.said is not None
+    assert refused.value.said["code"] == "question_too_long"
+    assert refused.value.prompt_tokens == 100

@@ -11,7 +11,9 @@ import torch
 from export.reference import hidden_states, last_logits, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.base.errors import RequestError
+from py_runtime.folder.plain_safetensors import write_safetensors
 from py_runtime.glass.steering_parts import part_edits, parts_of
+from py_runtime.glass.steering_vectors import add_vector, read_vector
 from py_runtime.glass.workspace import Workspace
 from py_runtime.model import Model
 from tests.adapters.test_applied import close, off, peft
@@ -142,6 +144,43 @@ def test_what_parts_there_are(toy_model: Path, cpu: CpuRunner) -> None:
         for part, text in faults.items():
             with pytest.raises(RequestError, match=text):
                 part_edits(points, part)
+        model.unload()
+
+    wait(run())
+
+
+FACTS = {"format": "inpage-steering", "layer": "0", "strength": "1"}
+UNREADABLE: dict[str, tuple[dict[str, str], str]] = {
+    "another file": ({"format": "pt"}, "holds no steering vector of inpage"),
+    "no layer": ({"layer": ""}, "does not say its layer and strength"),
+    "digits without end": ({"layer": "9" * 5000}, "does not say its layer and strength"),
+}
+
+
+@pytest.mark.parametrize(("facts", "text"), UNREADABLE.values(), ids=UNREADABLE)
+def test_files_that_hold_no_vector(facts: dict[str, str], text: str) -> None:
+    data = write_safetensors({"vector": np.ones(4, np.float32)}, FACTS | facts)
+    with pytest.raises(RequestError, match=text):
+        read_vector(data, "x.safetensors")
+
+
+def test_vectors_that_would_steer_by_no_number(toy_model: Path, cpu: CpuRunner) -> None:
+    async def run() -> None:
+        model = await Model.load(cpu.device, str(toy_model))
+        width = Workspace.of(model).anatomy.width
+        faults: list[tuple[Any, float, str]] = [
+            (np.zeros((0, width)), 1, r"is \[0, 64\]; it must be \[64\]"),
+            (np.float32(1), 1, r"is \[1\]; it must be"),
+            (np.full(width, 1e38), 1, "not finite, or beyond 1e\\+30"),
+            (np.full(width, np.nan), 1, "not finite, or beyond"),
+            (np.ones(width), 1e300, "strength must be 1e\\+06 at most"),
+            (np.ones(width), 10**400, "strength must be 1e\\+06 at most"),
+            (np.ones(width), float("nan"), "strength must be 1e\\+06 at most"),
+        ]
+        for vector, strength, text in faults:
+            with pytest.raises(RequestError, match=text):
+                await add_vector(model, "tone", LAYER, vector, strength)
+        assert model.overlay is None
         model.unload()
 
     wait(run())

@@ -169,8 +169,8 @@ def test_what_is_asked_for_is_taken(wanted: str, native: NativeRunner) -> None:
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        ("quick", "kernels must be one of portable, subgroups, memory, cpu, got 'quick'"),
-        ("cpu", "this device does not run the kernels 'cpu'; it runs portable or memory"),
+        ("quick", "kernels must be one of portable, subgroups, memory, floats, cpu, got 'quick'"),
+        ("cpu", "this device does not run the kernels 'cpu'; it runs portable or memory or floats"),
         ("subgroups", "this device does not run the kernels 'subgroups'; it runs portable or"),
     ],
 )

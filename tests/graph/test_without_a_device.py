@@ -15,6 +15,7 @@ from py_runtime.graph.load_checks import MAX_NAMES, check_ops
 from py_runtime.graph.memory import Interval, MemoryReport, share
 from py_runtime.graph.needed_ops import ops_needed
 from py_runtime.graph.rings import Ring
+from py_runtime.graph.timed_plan import TimedPlan
 from py_runtime.program import Program, TensorValue
 from py_runtime.program.writer import ProgramWriter
 from tests.runners import wait
@@ -161,16 +162,17 @@ def test_a_ring_goes_on_where_its_window_is_still_there(
 
 def measured(monkeypatch: pytest.MonkeyPatch, *takes: float) -> tuple[float, list[int]]:
     """Have a product measured whose submissions take this long; also how many were repeated."""
-    product = tuning.Product.__new__(tuning.Product)
+    product = TimedPlan.__new__(TimedPlan)
+    product._rounds, product._sample_seconds = tuning.ROUNDS, tuning.SAMPLE_SECONDS
     repeats: list[int] = []
     given = iter(takes)
 
-    async def submit(self: tuning.Product) -> float:
+    async def submit(self: TimedPlan) -> float:
         repeats.append(self._repeats)
         await asyncio.sleep(0)
         return next(given)
 
-    monkeypatch.setattr(tuning.Product, "_submit", submit)
+    monkeypatch.setattr(TimedPlan, "_submit", submit)
     product._repeats = 1
     return wait(product.seconds()), repeats
 

@@ -10,7 +10,9 @@ import numpy as np
 from py_runtime.base.dtypes import F32
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import Device
+from py_runtime.gpu.kernel_target import FLOAT_KERNELS, MEMORY_KERNELS, candidates
 from py_runtime.graph import Graph, tuning
+from py_runtime.graph.layer_timing import LayerShape, time_layers
 from py_runtime.program.writer import ProgramWriter
 
 if IN_PAGE:
@@ -70,3 +72,13 @@ async def choices(device: Device, name: str, lanes: int, is_fallback: bool) -> l
             seen.append(choice.why)
             graph.unload()
     return [*seen, device.counters.buffers_alive - before]
+
+
+async def layer_times(device: Device) -> list[Any]:
+    """Return the seconds of a small layer by kernels, and the buffers left."""
+    before = device.counters.buffers_alive
+    running = candidates(device)
+    targets = {name: running[name] for name in (MEMORY_KERNELS, FLOAT_KERNELS)}
+    times = await time_layers(device, targets, LayerShape("q4_0", 32, 64, 256, 2, 1, 32))
+    found = {name: [each.one_token, each.many_tokens] for name, each in times.items()}
+    return [found, device.counters.buffers_alive - before]

@@ -21,6 +21,7 @@ from py_runtime.base.progress import Meter
 from py_runtime.download import retries
 from py_runtime.download.host import HostRequests
 from py_runtime.hub.hosted_source import HostedSource
+from py_runtime.model import writer
 from py_runtime.model.stores import open_store
 from py_runtime.weights.byte_source import HEAD_BYTES
 from tests.background import answering
@@ -164,13 +165,13 @@ def test_no_host() -> None:
 def test_a_gguf(host: Host, native: NativeRunner, ranges: bool) -> None:
     path = host.folder / "a b.gguf"
     path.write_bytes(small.small_file())
-    own = wait(inpage.load(str(path)))
+    own = writer(wait(inpage.load(str(path))))
     wanted = wait(own.prefill(PROMPT))
     own.unload()
     host.ranges = ranges
     told: list[Any] = []
     where = f"{host.url}a%20b.gguf?download=true"
-    model = wait(inpage.load(where, progress=lambda *step: told.append(step)))
+    model = writer(wait(inpage.load(where, progress=lambda *step: told.append(step))))
     np.testing.assert_array_equal(wait(model.prefill(PROMPT)), wanted)
     assert model.manifest.name == "a b"
     assert "download" in {phase for phase, _, _ in told}
@@ -182,8 +183,8 @@ def test_a_pte(host: Host, native: NativeRunner) -> None:
     for where in ("Counter/model.pte", "Counter/", "Counter"):
         store = wait(open_store(host.url + where))
         assert wait(store.manifest()).name == "Counter"
-    model = wait(inpage.load(f"{host.url}Counter"))
-    local = wait(inpage.load(str(host.folder / "Counter")))
+    model = writer(wait(inpage.load(f"{host.url}Counter")))
+    local = writer(wait(inpage.load(str(host.folder / "Counter"))))
     np.testing.assert_array_equal(wait(model.prefill([1, 2])), wait(local.prefill([1, 2])))
     model.unload()
     local.unload()
@@ -213,7 +214,7 @@ def test_a_folder_is_loaded(host: Host, toy_model: Path, native: NativeRunner) -
     right = greedy_of(toy_model)
 
     async def answered() -> list[int]:
-        model = await inpage.load(f"{host.url}{NAME}")
+        model = writer(await inpage.load(f"{host.url}{NAME}"))
         tokens = [token async for token in model.greedy(right.prompt, TOKENS)]
         model.unload()
         return tokens

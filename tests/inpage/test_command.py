@@ -10,6 +10,7 @@ import inpage
 from inpage import command
 from inpage.command import COMMANDS, in_checkout, main
 from py_runtime.base.defaults import DEVICE_VARIABLE
+from py_runtime.model import writer
 from tests.pte.counting import doubling
 from tests.runners import NativeRunner, in_a_thread, wait
 from tools.files import ROOT
@@ -131,7 +132,7 @@ def test_inspecting_a_folder_with_an_executorch_program(
 
 def test_load_and_ask(toy_model: Path, native: NativeRunner) -> None:
     async def ask() -> list[int]:
-        model = await inpage.load(str(toy_model))
+        model = writer(await inpage.load(str(toy_model)))
         try:
             return [token async for token in model.greedy([5, 6, 7], 4)]
         finally:

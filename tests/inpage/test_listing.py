@@ -8,6 +8,7 @@ import pytest
 import inpage
 from py_runtime.base.errors import InpageError
 from py_runtime.folder.manifest import MANIFEST
+from tests.encoder.gguf_files import small_checkpoint
 from tests.runners import wait
 from tests.toy_model import NAME
 
@@ -19,13 +20,17 @@ def test_a_folder_of_models(toy_model: Path, tmp_path: Path) -> None:
         (tmp_path / broken / MANIFEST).write_text("{}")
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "model.pte").write_bytes(b"12345")
+    for name, data in small_checkpoint().items():
+        path = tmp_path / "encoder" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     for name in ("lone.gguf", "two-00001-of-00002.gguf", "two-00002-of-00002.gguf"):
         (tmp_path / name).write_bytes(b"123")
     (tmp_path / "half-00001-of-00002.gguf").write_bytes(b"123")
     (tmp_path / "notes.txt").write_text("not a model")
 
     found = {entry.name: entry for entry in wait(inpage.models(str(tmp_path)))}
-    assert found.keys() == {NAME, "lone", "program", "two"}
+    assert found.keys() == {NAME, "encoder", "lone", "program", "two"}
     assert all(entry.stored for entry in found.values())
     assert [found[name].size for name in ("lone", "program", "two")] == [3, 5, 6]
     assert found["two"] == inpage.ModelEntry(

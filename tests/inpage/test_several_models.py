@@ -10,7 +10,7 @@ import inpage
 from py_runtime.base.errors import GpuUnavailableError, NoModelError
 from py_runtime.devices import one_device
 from py_runtime.gpu import CPU, Device, request_device
-from py_runtime.model import Model
+from py_runtime.model import Model, writer
 from tests.runners import NativeRunner, wait
 from tests.toy_model import NAME, SECOND, TOKENS, Greedy, greedy_of
 
@@ -49,7 +49,8 @@ Case = Callable[[Model, Model, list[Greedy]], Awaitable[None]]
 def with_two(models: Path, case: Case) -> None:
     async def run() -> None:
         paths = [models / NAME, models / SECOND]
-        first, second = await asyncio.gather(*(inpage.load(str(path)) for path in paths))
+        found = await asyncio.gather(*(inpage.load(str(path)) for path in paths))
+        first, second = map(writer, found)
         await case(first, second, [greedy_of(path) for path in paths])
         first.unload()
         second.unload()
@@ -119,9 +120,9 @@ def test_a_gpu_that_does_not_come_back_is_replaced_by_the_cpu(
 
 def test_a_load_onto_a_device_that_was_lost_unnoticed(two_models: Path, opened: Opened) -> None:
     async def run() -> None:
-        first = await inpage.load(str(two_models / NAME))
+        first = writer(await inpage.load(str(two_models / NAME)))
         first.graph.device.destroy()
-        second = await inpage.load(str(two_models / SECOND))
+        second = writer(await inpage.load(str(two_models / SECOND)))
         for model, path in ((first, two_models / NAME), (second, two_models / SECOND)):
             right = greedy_of(path)
             assert await tokens(model, right) == right.tokens

@@ -13,7 +13,7 @@ from export.sources import HuggingFaceSource, Quantisation
 from py_runtime import ops  # noqa: F401  (before kernels, which ops import)
 from py_runtime.decoder.program import write_decoder
 from py_runtime.gpu.kernel_sources import KernelSource
-from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.gpu.kernel_target import FLOATS, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
 from py_runtime.graph.builder import Builder
 from py_runtime.live.build_context import Caller
@@ -39,6 +39,7 @@ DEVICES = [
     (KernelTarget(lanes=4, storage_buffers=16), ROOMY),
     (KernelTarget(wide=True), SMALL),
     *((KernelTarget(wide=True, lanes=32, storage_buffers=count), ROOMY) for count in (8, 10, 16)),
+    (KernelTarget(True, 32, 16, one_token=FLOATS, many_tokens=FLOATS), ROOMY),
 ]
 EPILOGUES = {
     "rows + residual": {"epilogue": "rows", "output": "residual"},

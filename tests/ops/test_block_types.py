@@ -9,6 +9,7 @@ from gguf import GGMLQuantizationType, dequantize
 from py_runtime.base.dtypes import F32, I32
 from py_runtime.gpu.kernel_target import (
     CPU_KERNELS,
+    FLOAT_KERNELS,
     GPU_KERNELS,
     PORTABLE_KERNELS,
     SUBGROUP_KERNELS,
@@ -50,7 +51,7 @@ def constants(writer: ProgramWriter, parts: Mapping[str, np.ndarray]) -> list[Re
     return [writer.constant(name, part) for name, part in parts.items()]
 
 
-def check(name: str, runner: Runner, kernels: str) -> None:
+def check(name: str, runner: Runner, kernels: str, enough_tiles: int | None = None) -> None:
     rng = np.random.default_rng(len(name))
     unit = {"F16": 4, "BF16": 4}.get(name, 256 if name.endswith(("_K", "_XS")) else 32)
     weight = random_weight(name, ROWS, COLUMNS[unit], rng)
@@ -69,6 +70,7 @@ def check(name: str, runner: Runner, kernels: str) -> None:
         constants=writer.constants,
         calls=calls,
         kernels=kernels,
+        enough_tiles=enough_tiles,
     )
     exact = weight.values.astype(np.float64)
     bias = np.linspace(-1, 1, ROWS, dtype=np.float32).astype(np.float64)
@@ -77,7 +79,8 @@ def check(name: str, runner: Runner, kernels: str) -> None:
         wanted = x.astype(np.float64) @ exact.T + bias
         size = np.abs(x).astype(np.float64) @ np.abs(exact.T) + np.abs(bias)
         by_planes = len(x) > 1 if kernels != CPU_KERNELS else len(x) == 1
-        in_two_planes = kernels != PORTABLE_KERNELS and by_planes and weight.kind.has_scales
+        in_floats = kernels in (PORTABLE_KERNELS, FLOAT_KERNELS)
+        in_two_planes = not in_floats and by_planes and weight.kind.has_scales
         most = TWO_PLANES if in_two_planes else 2e-6
         assert np.max(np.abs(product - wanted) / size) < most
 
@@ -86,6 +89,11 @@ def check(name: str, runner: Runner, kernels: str) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_values_are_those_of_the_file(name: str, kernels: str, native: NativeRunner) -> None:
     check(name, native, kernels)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_floats_meet_values_in_large_tiles(name: str, runner: Runner) -> None:
+    check(name, runner, FLOAT_KERNELS, enough_tiles=1)
 
 
 def check_extremes(runner: Runner, kernels: str) -> None:
@@ -118,7 +126,11 @@ def check_extremes(runner: Runner, kernels: str) -> None:
         np.testing.assert_array_equal(looked_up[~lost], exact[~lost])
         wide, least = x.astype(np.float64), values[0].astype(np.float64)
         size = 1 + np.abs(wide) @ np.abs(least)  # with the bias, which is -1
-        assert np.max(np.abs(product[:, 0] - (wide @ least - 1)) / size) < TWO_PLANES
+        meant = [least]
+        if kernels in (PORTABLE_KERNELS, FLOAT_KERNELS):  # they may meet what was looked up
+            meant.append(np.where(np.abs(least) < np.finfo(np.float32).tiny, 0, least))
+        off = [np.max(np.abs(product[:, 0] - (wide @ row - 1)) / size) for row in meant]
+        assert min(off) < TWO_PLANES
 
 
 @pytest.mark.parametrize("kernels", GPU_KERNELS)
@@ -128,13 +140,18 @@ def test_the_ends_of_mxfp4_s_exponents(kernels: str, native: NativeRunner) -> No
 
 @pytest.mark.browser
 def test_the_ends_of_mxfp4_s_exponents_in_the_page(in_page: Runner) -> None:
-    check_extremes(in_page, PORTABLE_KERNELS)
+    for kernels in (PORTABLE_KERNELS, FLOAT_KERNELS):
+        check_extremes(in_page, kernels)
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
     ("name", "kernels"),
-    [(name, PORTABLE_KERNELS) for name in IN_THE_PAGE] + [("Q6_K", SUBGROUP_KERNELS)],
+    [
+        *((name, PORTABLE_KERNELS) for name in IN_THE_PAGE),
+        ("Q6_K", SUBGROUP_KERNELS),
+        *((name, FLOAT_KERNELS) for name in TYPES),
+    ],
 )
 def test_values_are_those_of_the_file_in_the_page(name: str, kernels: str, in_page: Runner) -> None:
     check(name, in_page, kernels)

@@ -1,4 +1,4 @@
-"""Products by int8 planes, with every tile.
+"""Products of weights in blocks by int8 planes and by floats, with every tile.
 
 One token takes three planes and is as exact as floats, several tokens take two.
 """
@@ -11,7 +11,14 @@ import pytest
 from py_runtime import gpu, ops  # noqa: F401  (before linears, which ops import)
 from py_runtime.base.dtypes import F32
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import MEMORY_KERNELS, candidates
+from py_runtime.gpu.kernel_target import (
+    ARITHMETICS,
+    BYTES,
+    FLOAT_KERNELS,
+    FLOATS,
+    MEMORY_KERNELS,
+    candidates,
+)
 from py_runtime.graph import Graph
 from py_runtime.ops.kernels import gemm, gemv, int8_products
 from py_runtime.ops.kernels.int8_products import GemvTile
@@ -49,15 +56,19 @@ def product(
     return writer, meant
 
 
-def multiply(native: NativeRunner, writer: ProgramWriter, x: np.ndarray) -> np.ndarray:
-    return multiply_each(native.device, writer, [x])[0]
+def multiply(
+    native: NativeRunner, writer: ProgramWriter, x: np.ndarray, arithmetic: str = BYTES
+) -> np.ndarray:
+    return multiply_each(native.device, writer, [x], arithmetic)[0]
 
 
 def multiply_each(
-    device: Device, writer: ProgramWriter, calls: Sequence[np.ndarray]
+    device: Device, writer: ProgramWriter, calls: Sequence[np.ndarray], arithmetic: str = BYTES
 ) -> list[np.ndarray]:
+    kernels = {BYTES: MEMORY_KERNELS, FLOATS: FLOAT_KERNELS}[arithmetic]
+
     async def work() -> list[np.ndarray]:
-        target = candidates(device)[MEMORY_KERNELS]
+        target = candidates(device)[kernels]
         graph = await Graph.load(device, writer.program(), writer.constants, target=target)
         try:
             return [(await graph.run([x]))[0] for x in calls]
@@ -67,16 +78,21 @@ def multiply_each(
     return wait(work())
 
 
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
 def test_every_tile_is_as_exact_as_floats(
-    tile: GemvTile, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+    tile: GemvTile,
+    columns: int,
+    arithmetic: str,
+    native: NativeRunner,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gemv, "choose_gemv_tile", lambda matrix, limits: tile)
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng)
     x = of_many_sizes(rng, 1, columns)
-    assert worst(multiply(native, writer, x), x, weight) < 1e-6
+    assert worst(multiply(native, writer, x, arithmetic), x, weight) < 1e-6
 
 
 def of_many_sizes(rng: np.random.Generator, tokens: int, columns: int) -> np.ndarray:
@@ -128,13 +144,29 @@ def test_several_tokens_take_two_planes(
         assert worst(got, x, weight, tops) < 1.6e-5  # half of a 32512th of a block's largest column
 
 
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("enough", [1, 10**6])
+def test_floats_are_exact_in_large_and_small_tiles(
+    enough: int, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gemm, "MIN_TILES", enough)
+    rng = np.random.default_rng(columns)
+    writer, weight = product(columns, rng, tokens=70)
+    calls = [of_many_sizes(rng, tokens, columns) for tokens in TOKENS]
+    for x, got in zip(calls, multiply_each(native.device, writer, calls, FLOATS), strict=True):
+        assert worst(got, x, weight) < 1e-6
+
+
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("tokens", [1, 5])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_is_not_hidden(bad: float, tokens: int, native: NativeRunner) -> None:
+def test_what_is_no_number_is_not_hidden(
+    bad: float, tokens: int, arithmetic: str, native: NativeRunner
+) -> None:
     writer, _ = product(64, np.random.default_rng(0), tokens)
     x = np.ones((tokens, 64), np.float32)
     x[-1, 40] = bad
-    got = multiply(native, writer, x)
+    got = multiply(native, writer, x, arithmetic)
     assert not np.isfinite(got[-1]).any()
     assert np.isfinite(got[:-1]).all()
 
@@ -167,17 +199,18 @@ def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: st
     assert small.pair_lanes == TILES[name].pair_lanes
 
 
+@pytest.mark.parametrize("most", int8_products.MAX_BLOCKS.values())
 @pytest.mark.parametrize("blocks", [1, 18, 64, 97, 448])
 @pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
-def test_rounds_are_whole_steps_and_fit(tile: GemvTile, blocks: int) -> None:
-    at_once = tile.blocks_at_once(blocks)
+def test_rounds_are_whole_steps_and_fit(tile: GemvTile, blocks: int, most: int) -> None:
+    at_once = tile.blocks_at_once(blocks, most)
     assert at_once % (tile.unroll * tile.pair_lanes) == 0
-    assert tile.workgroup // 4 <= at_once <= int8_products.MAX_BLOCKS
+    assert tile.workgroup // 4 <= at_once <= most
 
 
 def test_a_token_is_laid_out_in_equal_rounds() -> None:
     at_once = int8_products.USUAL.blocks_at_once
-    assert [at_once(blocks) for blocks in (64, 96, 128, 200)] == [64, 96, 64, 96]
+    assert [at_once(blocks, 96) for blocks in (64, 96, 128, 200)] == [64, 96, 64, 96]
 
 
 def limits(invocations: int) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers import processors as post
-from tokenizers.trainers import BpeTrainer
+from tokenizers.trainers import BpeTrainer, WordPieceTrainer
 
 from tests.tokens.corpus import SENTENCES, lines
 
@@ -231,7 +231,32 @@ def words_with_affixes() -> Json:
     return as_json(tokenizer)
 
 
-MODELS = (gpt2, llama3, qwen2, llama2, mistral)
+def bert() -> Json:
+    """Words in pieces, in small letters without accents."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = WordPieceTrainer(
+        vocab_size=VOCABULARY_SIZE, limit_alphabet=600, special_tokens=special, show_progress=False
+    )
+    tokenizer.train_from_iterator(SENTENCES * 2 + lines()[:1500], trainer)
+    tokenizer.post_processor = post.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.decoder = decoders.WordPiece()
+    return as_json(tokenizer)
+
+
+def bert_as_written() -> Json:
+    """Take texts as they are; words of more than a few characters are unknown."""
+    made = copy.deepcopy(cached("bert"))
+    made["normalizer"] |= {"clean_text": False, "lowercase": False, "strip_accents": True}
+    made["normalizer"]["handle_chinese_chars"] = False
+    made["decoder"]["cleanup"] = False
+    made["model"]["max_input_chars_per_word"] = 6
+    return made
+
+
+MODELS = (gpt2, llama3, qwen2, llama2, mistral, bert)
 ODDITIES = (
     gpt2_with_prefix_space,
     gpt4o,
@@ -240,6 +265,7 @@ ODDITIES = (
     metaspace_without_bytes,
     unfused_unknown,
     words_with_affixes,
+    bert_as_written,
 )
 STYLES = {maker.__name__: maker for maker in (*MODELS, *ODDITIES)}
 

@@ -24,6 +24,7 @@ CODES = (
     *range(0x20000, 0x110000, 199),
 )
 CHARACTERS = [chr(code) for code in CODES]
+PAIRED = CHARACTERS[:0xD800]  # those of the first plane, but for private ones and forms
 SETS = r"""
     \p{L} \p{N} \p{M} \p{P} \p{S} \p{Z} \p{C} \p{Lu} \p{Ll} \p{Lt} \p{Lm} \p{Lo} \p{Nd} \p{Nl}
     \p{No} \p{Cn} \P{L} \p{^N} \s \S \d \D \w \W \h \H . [\s\p{L}] [^\s\p{L}\p{N}] [^\P{L}x]
@@ -222,3 +223,21 @@ def test_what_is_unknown_around_a_space_sign(known: str) -> None:
     own = Tokenizer.from_json(reference.to_str().encode())
     for text in ("é▁é", "▁▁é", "é▁▁b", "b▁b", "▁"):
         assert own.encode(text) == reference.encode(text).ids, text
+
+
+@pytest.mark.parametrize("step", ["clean_text", "handle_chinese_chars", "strip_accents"])
+def test_each_character_in_berts_normalizer(step: str) -> None:
+    steps = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents"), False)
+    options = {**steps, step: True, "lowercase": False}
+    theirs = normalizers.BertNormalizer(**options)
+    ours = build_normalizer(Section.of("", {"type": "BertNormalizer", **options}))
+    wrong = [char for char in PAIRED if ours(f"a{char}b") != theirs.normalize_str(f"a{char}b")]
+    assert wrong == []
+
+
+def test_each_character_in_berts_pre_tokenizer() -> None:
+    theirs = pre_tokenizers.BertPreTokenizer()
+    ours = build_pre_tokenizer(Section.of("", {"type": "BertPreTokenizer"}))
+    texts = [f"a{char}{char} b" for char in PAIRED]
+    wanted = [[word for word, _ in theirs.pre_tokenize_str(text)] for text in texts]
+    assert [list(ours(text, True)) for text in texts] == wanted

@@ -31,7 +31,8 @@ def served(site: Site, name: str) -> set[str]:
     """Return the served files of a model; the description and the answers agree."""
     prefix = f"models/{name}/"
     listed = {url.removeprefix(prefix) for url in site.urls() if url.startswith(prefix)}
-    on_disk = {path.name for path in (models_of(site) / name).iterdir()}
+    folder = models_of(site) / name
+    on_disk = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
     assert {file for file in on_disk | {"../tiny/graph.json"} if site.find(prefix + file)} == listed
     return listed
 
@@ -53,6 +54,40 @@ def test_further_programs_have_their_data_beside_them(site: Site) -> None:
     further = {"small_2-b.pte": b"1", "small_2-b.ptd": b"2", "tokenizer_config.json": b"{}"}
     write_files(models_of(site) / "stock", {**PROGRAM, **further})
     assert served(site, "stock") == PROGRAM.keys() | further.keys()
+
+
+# ---- text encoders
+
+
+ENCODER = {
+    "config.json": b'{"model_type": "bert"}',
+    "model.safetensors": b"12345",
+    "vocab.txt": b"[UNK]",
+    "tokenizer_config.json": b"{}",
+    "modules.json": b'[{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]',
+}
+POOLING = "1_Pooling/config.json"
+
+
+def test_a_text_encoders_checkpoint_is_a_model(site: Site) -> None:
+    folder = models_of(site) / "encoder"
+    stray = {"x.html": b"no", "README.md": b"no", "pytorch_model.bin": b"no"}
+    write_files(folder, {**ENCODER, **stray})
+    write_files(folder / "1_Pooling", {"config.json": b"{}", "x.html": b"no"})
+    write_files(folder / "2_Dense", {"config.json": b"{}"})
+    assert entry(site, "encoder") == {"name": "encoder", "path": "models/encoder/", "size": 5}
+    assert served(site, "encoder") == ENCODER.keys() | {POOLING}
+    assert site.find(f"models/encoder/{POOLING}")
+    for file in ("1_Pooling/x.html", "2_Dense/config.json", "../tiny/graph.json"):
+        assert site.find(f"models/encoder/{file}") is None
+
+
+def test_other_checkpoints_are_none(site: Site) -> None:
+    write_files(models_of(site) / "other", {**ENCODER, "config.json": b'{"model_type": "llama"}'})
+    write_files(models_of(site) / "bare", {"config.json": ENCODER["config.json"]})
+    names = {entry["name"] for entry in site.models.listing()}
+    assert not names & {"other", "bare"}
+    assert site.find("models/other/model.safetensors") is None
 
 
 # ---- GGUF files

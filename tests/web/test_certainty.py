@@ -257,11 +257,12 @@ def test_why_this_answer(answered: User) -> None:
 
 
 def test_the_notebooks_code_writes_the_same_tokens(answered: User) -> None:
-    """The second answer is one that goes on from a token of the first."""
+    """The second answer is one that goes on from a token of the first, and shows its own."""
+    show_certainty(answered)
     for _ in range(2):
         begun = message(answered)["made"]["begun"]
         assert answered.page.evaluate(RUN_CODE) == ids_of(answered)[begun:]
-        show_certainty(answered).nth(3).click()
+        shown_tokens(answered.answers.last).nth(3).click()
         choices(answered).get_by_role("button", name=re.compile("^Continue with")).last.click()
         answered.answered()
 

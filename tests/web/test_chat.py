@@ -145,12 +145,13 @@ def test_enter_while_an_input_method_composes_does_not_send(chat: User) -> None:
 
 def test_a_full_context_is_told_in_words_and_can_be_gone_on_from(chat: User) -> None:
     chat.ask("Remember the first words of this chat.")
-    for _ in range(2):
-        chat.ask("word " * 60)  # the toy's tokens are bytes
-    answer = chat.answers.last
-    expect(answer.locator(".error")).to_contain_text(f"context holds {CONTEXT}")
-    expect(answer.locator(".error")).to_contain_text("tokens")
-    answer.get_by_role("button", name="Drop the oldest messages and continue").click()
+    chat.ask("word " * 60)  # the toy's tokens are bytes
+    chat.composer.fill("word " * 60)
+    chat.composer.press("Enter")
+    refused = chat.page.locator("#tooLong")
+    expect(refused).to_contain_text(f"context holds {CONTEXT}")
+    expect(refused).to_contain_text("tokens too many")
+    refused.get_by_role("button", name="Leave out the oldest messages").click()
     answer = chat.answered()
     expect(answer.locator(".error")).to_be_hidden()
     expect(answer.locator(".note")).to_contain_text("oldest messages left out")

@@ -165,12 +165,13 @@ def test_dropped_texts_are_attached_to_the_message(tab: User) -> None:
     tab.drop({"notes.csv": b"a,b\n1,2\n", "odd.md": b"```js\n1\n```"})
     attached = tab.page.get_by_role("list", name="Attached to the message")
     expect(attached.get_by_role("listitem")).to_have_text(
-        ["notes.csv · 1 token", "odd.md · 1 token"]
+        ["notes.csv · 8 bytes · 1 token", "odd.md · 11 bytes · 1 token"]
     )
     assert tab.faults_of_access() == []
     attached.get_by_role("button", name="Remove odd.md").click()
     tab.ask("Sum it up")
-    expect(tab.questions.last).to_have_text("notes.csv:\n\n```csv\na,b\n1,2\n```\n\nSum it up")
+    expect(tab.questions.last.locator(".text")).to_have_text("Sum it up")
+    expect(tab.questions.last.locator(".file")).to_have_text("notes.csv · 8 bytes · 1 token")
     expect(attached.get_by_role("listitem")).to_have_count(0)
 
 
@@ -178,8 +179,8 @@ def test_what_is_too_long_says_so(tab: User) -> None:
     tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 5300})")
     tab.drop({"long.txt": b"` " * 300_000})
     row = tab.page.locator("#attached li")
-    expect(row).to_contain_text("too long: 5,300 tokens, and this model's context holds 1,000")
-    row.get_by_role("button").click()
+    expect(row).to_have_text("long.txt · 600 kB · 5,300 tokens, too long")
+    row.get_by_role("button", name="Remove").click()
     tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 1})")
 
 
@@ -215,6 +216,7 @@ def test_an_answer_is_copied_as_text(tab: User) -> None:
 
 def test_an_answer_is_read_aloud_by_a_voice_of_this_machine(tab: User) -> None:
     tab.answers.last.get_by_role("button", name="Read aloud").click()
+    tab.page.wait_for_function("() => said.length")
     assert tab.page.evaluate("said") == [["An hour, x^2.", "here"]]
 
 

@@ -24,6 +24,12 @@ ALLOWED: dict[str, set[str]] = {
     "div": {"class", "tabindex", "role", "aria-label", "dir"},  # around a table
     "button": {"type", "data-act", "title"},  # the page's own, to copy and run code
 }
+# Above code; styles show "Run" where the code is Python.
+BUTTONS = (
+    '<span><button type="button" data-act="runCode" '
+    'title="Run it in this page, apart from your chats and the network">Run ▸</button>'
+    '<button type="button" data-act="copyCode">Copy</button></span>'
+)
 RENDER = """async ({text, step}) => {
     const {markdownIn} = await import("/ui/markdown.js");
     const box = document.createElement("div");
@@ -132,8 +138,7 @@ def test_html_is_shown_as_it_was_written(page: Page) -> None:
         ),
         (
             "```other\n1 < 2\n```",
-            '<pre data-language="other"><button type="button" data-act="copyCode">Copy</button>'
-            '<code tabindex="0">1 &lt; 2</code></pre>',
+            f'<pre data-language="other">{BUTTONS}<code tabindex="0">1 &lt; 2</code></pre>',
         ),
         (
             "|a|b|\n|-|-:|\n|1|2|",

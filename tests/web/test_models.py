@@ -125,6 +125,27 @@ def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Lo
     assert user.faults_of_access() == []
 
 
+def test_this_machine_shows_the_kernels_and_what_chose_them(user: User, panel: Locator) -> None:
+    facts = panel.locator("#kernelFacts li")
+    expect(facts).to_have_text("Kernels: cpu · by what the device says of itself")
+    user.page.evaluate("""async () => {
+        const { emit } = await import("/ui/events.js");
+        const measured = [{ kernels: "floats", one_token_us: 61.5, many_tokens_us: 1826 }];
+        const chosen = { name: "memory", wide: true, one_token: "f32", chosen: "measured" };
+        const own = { ...inpage.loaded.kernels };
+        Object.assign(inpage.loaded.kernels, chosen, { measured });
+        emit("modelchange");
+        Object.assign(inpage.loaded.kernels, own, { measured: [] });
+    }""")
+    expect(facts).to_have_text(
+        [
+            "Kernels: memory · measured just now",
+            "one token by floats · several tokens by bytes, in 15 bits",
+            "A layer by floats: 61.5 µs for one token, 1,826 µs for 128.",
+        ]
+    )
+
+
 def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
     """The engine may be started anew while it is asked."""
     user.page.evaluate("""async () => {

@@ -10,9 +10,7 @@ from tests.web.user import User, until
 
 pytestmark = pytest.mark.browser
 
-UNHEARD = (
-    100  # milliseconds; a list that has just come takes no Enter, which was meant for the text
-)
+UNHEARD = 100  # milliseconds: a list that has just come takes no Enter meant for the text
 # Without an end, and without a moment for anybody else.
 PRINTS_FOR_EVER = """n = 0
 while True:

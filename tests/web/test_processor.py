@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserType, Page, expect
 
 from tests.conftest import ONE_COMPILER
-from tests.runners import patient
+from tests.cpu import in_runtime
+from tests.runners import PageRunner, patient
 from tests.toy_model import NAME, TOKENS, greedy_of
 from tests.web.test_failures import begin_worker_with, expect_explanation, rejection
 from tests.web.user import User
@@ -18,6 +19,19 @@ from tools import browser as browser_tools
 pytestmark = pytest.mark.browser
 
 RUNNING = re.compile(r"Running on your processor \(\d+ threads?\)\.")
+# However long the pool waits for a thread: once a test says so, its clock runs ten times as fast.
+CLOCK = """{
+    const now = performance.now.bind(performance);
+    performance.now = () => (globalThis.speed ?? 1) * now();
+}"""
+HURRY = "import js; js.speed = 10"
+QUESTION = "Tell me of the fox"
+HEARD = """() => {
+    globalThis.kinds = [];
+    inpage.onNotice(({kind}) => kinds.push(kind));
+}"""
+LOAD = "async ([name, options]) => (await inpage.load(name, options)).device.kind"
+DEVICE = "device = engine.model.graph.device; [device.kind, device.threads]"
 NO_VECTORS = "WebAssembly.validate = () => false;"
 ASK = """async ([prompt, tokens]) => {
     const request = {prompt_token_ids: prompt, temperature: 0, ignore_eos: true};
@@ -96,9 +110,8 @@ def test_a_load_may_ask_for_another_device(
     page = browser.new_page()
     page.goto(f"{choosing_site_url}?device=gpu")
     greedy = greedy_of(toy_model)
-    load = "async ([name, options]) => (await inpage.load(name, options)).device.kind"
     for options, kind in (({"device": "cpu"}, "cpu"), ({"kernels": "cpu"}, "cpu"), ({}, "gpu")):
-        assert page.evaluate(load, [NAME, options]) == kind
+        assert page.evaluate(LOAD, [NAME, options]) == kind
         expect(page.locator("body")).to_have_attribute("data-device", kind)
         assert page.evaluate(ASK, [greedy.prompt, TOKENS]) == greedy.tokens
     refused = """async ([name, options]) =>
@@ -109,6 +122,34 @@ def test_a_load_may_ask_for_another_device(
         ({"device": "gpu", "kernels": "cpu"}, "kernels"),
     ):
         assert page.evaluate(refused, [NAME, options]) == ["invalid_request", param]
+    page.close()
+
+
+def test_a_thread_that_ends_in_the_middle_of_a_chunk(
+    browser: Browser, toy_site_url: str, toy_model: Path
+) -> None:
+    """The thread is missed after a while, and what was asked is answered on another device."""
+    page = browser.new_page()
+    begin_worker_with(page, CLOCK)
+    user = User(page, toy_site_url)
+    user.open()
+    page.evaluate(LOAD, [NAME, {"threads": 3}])
+    user.has_loaded()
+    user.choose(max_tokens="16", temperature="0")
+    user.talk_on()
+    expected = user.text_of(user.ask(QUESTION))
+    page.evaluate(HEARD)
+    runner = PageRunner(page, "engine.model.graph.device")
+    runner.python(HURRY)
+    runner.run(in_runtime.__name__, "end_threads_that_compute")
+    user.new_chat()
+    assert user.text_of(user.ask(QUESTION)) == expected
+    expect(user.answers.last.locator(".error")).to_be_empty()
+    assert page.evaluate("kinds") == ["device_lost", "recovered"]
+    assert runner.python(DEVICE) == ["cpu", 3]
+    greedy = greedy_of(toy_model)
+    assert page.evaluate(ASK, [greedy.prompt, TOKENS]) == greedy.tokens
+    assert user.complaints == []
     page.close()
 
 

@@ -4,7 +4,7 @@
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { saveChat, store } from "./chat_storage.js";
-import { titleOf } from "./chats.js";
+import { titleOf, wholeOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
 import { pathOf, versionsOf } from "./message_tree.js";
@@ -62,13 +62,9 @@ function paint(painting) {
   }
 }
 
-/** Gives what the model reads, up to `last`. @type {(chat: Chat, last?: ChatMessage) => Message[]} */
-export function promptOf(chat, last) {
-  const path = pathOf(chat);
-  const read = last ? path.slice(0, path.indexOf(last) + 1) : path;
-  return [{ role: /** @type {const} */ ("system"), content: chat.system }, ...read]
-    .flatMap(({ role, content }) => (content ? { role, content } : []));
-}
+/** Gives what the model reads. @type {(system: string, messages: Pick<ChatMessage, "role" | "content" | "attachments">[]) => Message[]} */
+export const promptOf = (system, messages) => [{ role: /** @type {const} */ ("system"), content: system }, ...messages]
+  .flatMap((message) => wholeOf(message) ? { role: message.role, content: wholeOf(message) } : []);
 
 /**
  * Has an answer written, in its turn; of one with text, the rest.
@@ -92,7 +88,8 @@ async function write(mine) {
     paint(() => mine.painted?.grow());
     const settings = { ...requestOptions(), ...mine.options };
     const begun = begin(message, mine.chat, settings);
-    const messages = promptOf(mine.chat, message);
+    const path = pathOf(mine.chat);
+    const messages = promptOf(mine.chat.system, path.slice(0, path.indexOf(message) + 1));
     if (begun && !message.content) messages.push({ role: "assistant", content: "" });
     const chunks = inpage.chat.completions.create({
       messages,

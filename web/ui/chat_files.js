@@ -3,7 +3,7 @@
 /** @import { Chat } from "./chats.js" */
 
 import { check, readChat, saveChat } from "./chat_storage.js";
-import { newChat, shown, titleOf } from "./chats.js";
+import { newChat, shown, titleOf, wholeOf } from "./chats.js";
 import { emit } from "./events.js";
 import { notify } from "./notices.js";
 import { splitReasoning } from "./reasoning.js";
@@ -23,7 +23,7 @@ export async function importFile(file) {
   const imported = await importChats(file).catch(({ message }) => notify(t`${file.name} was not imported: ${message}.`, { stays: true }));
   if (!imported) return;
   notify(t`${imported.length} chat imported from ${file.name}.|${imported.length} chats imported from ${file.name}.`);
-  emit("chatimported", imported[0] ?? shown);
+  emit("chatwanted", imported[0] ?? shown);
 }
 
 /**
@@ -55,11 +55,11 @@ function asNew({ title, system, notebook, messages, updated }) {
 /** Gives the user a chat as Markdown. @param {Chat} chat */
 export const exportMarkdown = (chat) => giveFile(fileName(chat, "md"), chatAsMarkdown(chat), "text/markdown");
 
-/** Writes a chat as Markdown, without the reasoning. @param {Chat} chat */
+/** Writes a chat as Markdown, with its files and without the reasoning. @param {Chat} chat */
 function chatAsMarkdown(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
-  for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, withoutReasoning(content));
+  for (const message of chat.messages) parts.push(...message.role === "user" ? [`## ${t`You`}`, wholeOf(message)] : [`## ${t`Answer`}`, withoutReasoning(message.content)]);
   return `${parts.join("\n\n")}\n`;
 }
 

@@ -1,7 +1,7 @@
 // Keeps the user's chats in IndexedDB, as long as the browser does: read with care, merged message by message with what
 // other tabs write, which are told.
 
-/** @import { Chat, ChatMessage } from "./chats.js" */
+/** @import { Attachment, Chat, ChatMessage } from "./chats.js" */
 
 import { chats, isDeleted, unsaved, WITHOUT_TEXT } from "./chats.js";
 import { page, partOf } from "./elements.js";
@@ -14,7 +14,7 @@ import { t } from "./wording.js";
 /** @typedef {import("idb").IDBPDatabase<Schema>} Database */
 /** @typedef {{ saved: string, writing?: string } | { shows: string, asks?: boolean }} TabMessage what tabs tell each other */
 
-const VERSION = 4; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts
+const VERSION = 5; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text
 const MAX_NESTED = 4; // facts in facts of a note
 const MAX_TITLE = 200;
 const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
@@ -248,11 +248,13 @@ const isRecord = (value) => typeof value === "object" && !!value && Object.value
  * @returns {ChatMessage}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
-  const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code);
+  const { id = `old-${at}`, born, version, role, content, attachments = [], thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
+  const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code) && Array.isArray(attachments)
+    && attachments.every((file) => areTexts(file?.name, file?.title, file?.kind, file?.text));
   check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
   return {
     id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
+    ...(attachments.length ? { attachments: attachments.map(readFile) } : {}),
     ...(areTexts(reason) && isFact({ code: reason, facts }) ? { reason, facts } : {}),
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
     picked: whole(picked), gone: whole(gone), certain: whole(certain),
@@ -260,6 +262,12 @@ function readMessage(message, name, at) {
     ...(isRecord(made) && isRecord(settings) ? { made, settings } : {}),
   };
 }
+
+/** @param {any} file @returns {Attachment} */
+const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most }) => ({
+  name, title, kind, text, bytes: whole(bytes), pages: whole(pages), tokens: whole(tokens), whole: whole(most),
+  starts: Array.isArray(starts) ? starts.map((start) => whole(start)) : [],
+});
 
 /**
  * Takes in what another tab wrote: all messages stay, of each the newest version counts, and its last deletion.

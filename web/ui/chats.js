@@ -13,6 +13,7 @@ import { t } from "./wording.js";
  * @property {number} version counts its changes: an answer grows
  * @property {"user" | "assistant"} role
  * @property {string} content
+ * @property {Attachment[]} [attachments] the files that go with a question; in chats of older versions its text begins with theirs
  * @property {number} [thought] how many seconds it reasoned, where that is known
  * @property {string | EngineMessage[]} [note] how an answer went; a text in chats of older versions
  * @property {string} [error] why it ended early, in English; in the user's language by its reason and facts, where it has them
@@ -30,6 +31,20 @@ import { t } from "./wording.js";
  */
 
 /**
+ * A file that goes with a question, as its text.
+ * @typedef {object} Attachment
+ * @property {string} name
+ * @property {string} title what the model reads of it before its text: the name, and which part of the file it is
+ * @property {string} kind "pdf", or else the language of its text
+ * @property {string} text
+ * @property {number} bytes of the file
+ * @property {number} pages of the file; none where it has no pages
+ * @property {number[]} starts where in the text each page begins, of those that are in it
+ * @property {number} tokens of the text, for the model that counted them; 0 where none has
+ * @property {number} whole tokens of the file's text, where this is only its beginning
+ */
+
+/**
  * @typedef {object} Chat
  * @property {string} id
  * @property {string} title
@@ -43,7 +58,7 @@ import { t } from "./wording.js";
  */
 
 /** What is left of a message's text when it is deleted. */
-export const WITHOUT_TEXT = { content: "", tokens: undefined, made: undefined, settings: undefined };
+export const WITHOUT_TEXT = { content: "", attachments: undefined, tokens: undefined, made: undefined, settings: undefined };
 
 /** @typedef {Pick<ChatMessage, "parent" | "slot">} Place where a message belongs */
 
@@ -69,6 +84,15 @@ export function setShown(chat) {
   shown = chat;
 }
 
+/** Writes a file as the model reads it, between fences that nothing in it closes. @param {Attachment} file */
+function fenced({ title, kind, text }) {
+  const fence = "`".repeat((text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length + 1), 3));
+  return `${title}:\n\n${fence}${kind === "pdf" ? "text" : kind}\n${text.trimEnd()}\n${fence}`;
+}
+
+/** Gives what the model reads of a message: its files, and then its text. @param {Pick<ChatMessage, "content" | "attachments">} message */
+export const wholeOf = ({ content, attachments = [] }) => [...attachments.map(fenced), content].filter(Boolean).join("\n\n");
+
 /**
  * Adds a message at the end, or where `place` says.
  * @type {(chat: Chat, role: ChatMessage["role"], content: string, place?: Place) => ChatMessage}
@@ -83,7 +107,7 @@ export function addMessage(chat, role, content, place = { parent: pathOf(chat).a
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;
 
-/** Names a chat: by its own title, by the first words, or by the notebook that it has before any. @param {Chat} chat */
+/** Names a chat: by its own title, by the first words, by the file that has none with it, or by the notebook that it has before any. @param {Chat} chat */
 export const titleOf = ({ title, messages, notebook }) => title
-  || messages.find((message) => !isGone(message) && message.content)?.content.trimStart().slice(0, MAX_READ).trimEnd().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
+  || messages.map((message) => (isGone(message) ? "" : message.content || message.attachments?.[0].name || "")).find(Boolean)?.trimStart().slice(0, MAX_READ).trimEnd().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
   || (notebook ? t`Notebook` : t`New chat`);

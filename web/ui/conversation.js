@@ -108,6 +108,7 @@ function articleOf(message, versionCounts) {
   Object.assign(article.dataset, { id: message.id, state: stateOf(message, versionCounts) });
   if ((versionCounts.get(slotOf(message)) ?? 1) > 1) showVersions(article, message);
   if (message.certain) emit("certaintyshown", { article, message });
+  if (message.attachments) emit("filesshown", { article, files: message.attachments });
   if (message.role === "user") text.textContent = excerptOf(message.content);
   else if (growing) {
     article.dataset.pending = "";
@@ -149,10 +150,10 @@ function paintedIn(article, growing) {
 }
 
 /** @type {(article: HTMLElement, message: ChatMessage) => void} */
-function showOutcome(article, { note = "", error = "", code = "", reason, facts }) {
+function showOutcome(article, { note = "", error = "", code = "", reason = "", facts }) {
   partOf(article, "note").textContent = typeof note === "string" ? note : tell(note) ?? "";
   partOf(article, "error").textContent = error && faultOf({ reason, facts, message: error });
-  article.dataset.code = code;
+  Object.assign(article.dataset, { code, reason });
   delete article.dataset.pending;
 }
 
@@ -178,10 +179,10 @@ export function answerHere(message, options) {
   page.draft.focus();
 }
 
-on("messagesent", ({ content, place }) => {
+on("messagesent", ({ content, attachments, place, options }) => {
   keep("inpageChat", shown.id); // a page that is still opening stays with it
-  addMessage(shown, "user", content, place);
-  answerHere(addMessage(shown, "assistant", ""));
+  Object.assign(addMessage(shown, "user", content, place), attachments?.length && { attachments });
+  answerHere(addMessage(shown, "assistant", ""), options);
 });
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;

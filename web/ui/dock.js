@@ -107,6 +107,7 @@ function close() {
   hide();
   shown = "";
   showFrame();
+  if (inpage.loaded) inpage.glass("close").catch(() => {}); // nobody looks at what it keeps on the device
   if (!hadFocus) return;
   const isThere = before?.isConnected && before !== document.body && before.checkVisibility();
   /** @type {HTMLElement} */ (isThere ? before : page.draft).focus();

@@ -1,18 +1,22 @@
 // The page's own events. A script tells those that stand on it by emitting one: it need not know them.
 
-/** @import { Chat, ChatMessage, Place } from "./chats.js" */
+/** @import { ChatRequest } from "../inpage.js" */
+/** @import { Attachment, Chat, ChatMessage, Place } from "./chats.js" */
 
 /**
  * Every event there is, with what it carries.
  * @typedef {object} Events
  * @property {undefined} answergrows an answer in the open chat has more text, or another status
  * @property {{ article: HTMLElement, message: ChatMessage }} certaintyshown a message is shown whose tokens are
- * @property {Chat} chatimported chats were imported: this is the first of them
  * @property {undefined} chatmerged what another tab wrote was merged into a chat
  * @property {undefined} chatschange a chat was added, changed, renamed, opened or answered
  * @property {undefined} chatshown another chat is open
  * @property {undefined} chatsread the chats of earlier visits are in memory
- * @property {{ content: string, place?: Place }} messagesent the user sends a message, in the place of the one that was edited
+ * @property {Chat} chatwanted a chat is to be opened: a user's choice, or the first of those that were imported
+ * @property {undefined} draftcounted how much of the context the message in the composer takes is known anew
+ * @property {undefined} fileschange other files go with the message in the composer, or more is known about one
+ * @property {{ article: HTMLElement, files: Attachment[] }} filesshown a message is shown that files go with
+ * @property {{ content: string, attachments?: Attachment[], place?: Place, options?: Partial<ChatRequest> }} messagesent the user sends a message, in the place of the one that was edited
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
  * @property {undefined} modelslisted the list of models is new

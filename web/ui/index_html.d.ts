@@ -16,7 +16,7 @@ type Selects = Record<"certainty" | "compareLeft" | "compareRight" | "language" 
 type Dialogs = Record<"compare" | "hubAsk" | "models" | "opened" | "settings" | "why", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "chatTools" | "contextText" | "editing" | "facts" | "failure"
-  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
+  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
   | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
@@ -24,10 +24,10 @@ type Others = Record<
 
 /** Of what is read, found, attached and kept. */
 type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
-  & Record<"attach" | "dictate" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
-  & Record<"attached" | "dropZone" | "newVersion", HTMLElement>
+  & Record<"attach" | "dictate" | "readerCopy" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
+  & Record<"attached" | "dropZone" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
   & Record<"findChats", HTMLInputElement>
-  & Record<"shortcuts", HTMLDialogElement>;
+  & Record<"reader" | "shortcuts", HTMLDialogElement>;
 
 type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>

@@ -5,8 +5,8 @@
 /** @import { ChatMessage } from "./chats.js" */
 
 import { store } from "./chat_storage.js";
-import { addMessage, shown, WITHOUT_TEXT } from "./chats.js";
-import { setEditor, write } from "./composer.js";
+import { addMessage, shown, wholeOf, WITHOUT_TEXT } from "./chats.js";
+import { files, setEditor, setFiles, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
 import { on } from "./events.js";
@@ -45,22 +45,25 @@ function choose(message, step) {
 }
 
 /**
- * Takes the question into the composer; what is there comes back afterwards.
+ * Takes the question and its files into the composer; what is there comes back afterwards.
  * @param {ChatMessage} question
  */
 function edit(question) {
   page.stopEditing.click(); // of another one
   page.editing.hidden = false;
   const aside = page.draft.value;
+  const filesAside = files;
   const stop = () => {
     const text = page.draft.value === question.content ? "" : page.draft.value;
     setEditor();
     page.editing.hidden = true;
     page.stopEditing.onclick = null;
+    setFiles(filesAside);
     write(aside || text);
   };
   setEditor({ place: { parent: question.parent, slot: slotOf(question) }, stop });
   page.stopEditing.onclick = stop;
+  setFiles((question.attachments ?? []).map((file) => ({ ...file })));
   write(question.content);
 }
 
@@ -75,7 +78,7 @@ const loadMenu = lazy(() => import("./message_menu.js"));
 
 /** @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 const actions = {
-  copy: ({ content }) => copyText(content),
+  copy: (message) => copyText(message.content || wholeOf(message)),
   copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
   runCode: async (message, button) => (await arrived(loadRunner()))?.runBlock(button),
@@ -127,12 +130,12 @@ export function plainTextOf(text) {
  * @param {ChatMessage} message
  */
 function hide(message) {
-  const { content, note, error, tokens, made, settings } = message;
+  const { content, attachments, note, error, tokens, made, settings } = message;
   const change = (/** @type {Partial<ChatMessage>} */ fields) => {
     Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
   };
   change({ ...WITHOUT_TEXT, note: "", error: "" });
-  return () => change({ content, note, error, tokens, made, settings });
+  return () => change({ content, attachments, note, error, tokens, made, settings });
 }
 
 /** All that follows a message, in every branch. @param {ChatMessage} message */

@@ -6,6 +6,7 @@
 import { copyOf, page, partOf } from "./elements.js";
 import { on } from "./events.js";
 import "./hub.js";
+import "./kernel_choice.js";
 import { markdownIn } from "./markdown.js";
 import "./model_files.js";
 import { actionOf, listModels, loadFrom, loading, models, plainOf, stored } from "./models.js";

@@ -8,7 +8,7 @@ export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
 
 const loadPdf = library("pdf.js");
 
-/** @typedef {{ text: string, read: number, pages: number }} Found with the pages read, and those there are */
+/** @typedef {{ text: string, starts: number[], pages: number }} Found with where in it each page that was read begins, and how many there are */
 
 /**
  * As much as the bounds let; rejects in words.
@@ -21,7 +21,7 @@ export async function textOfPdf(file, signal) {
   const name = new URL(`${vendor}pdf-worker.js`, document.baseURI).href;
   const port = new Worker(new URL("../pdf_worker.js", import.meta.url), { type: "module", name });
   /** @type {Found} */
-  const found = { text: "", read: 0, pages: 0 };
+  const found = { text: "", starts: [], pages: 0 };
   const ended = Promise.withResolvers();
   const timer = setTimeout(ended.resolve, max.milliseconds);
   signal.addEventListener("abort", ended.resolve);
@@ -33,7 +33,7 @@ export async function textOfPdf(file, signal) {
     clearTimeout(timer);
     port.terminate();
   }
-  if (!found.text.trim()) throw new Error(found.read ? t`it has no text: perhaps it is a scan, and inpage reads no pictures` : t`reading it takes too long`);
+  if (!found.text.trim()) throw new Error(found.starts.length ? t`it has no text: perhaps it is a scan, and inpage reads no pictures` : t`reading it takes too long`);
   return found;
 }
 
@@ -63,8 +63,8 @@ async function read(document, found) {
   for (let number = 1; number <= Math.min(document.numPages, max.pages) && found.text.length < max.characters; number++) {
     const room = max.characters - found.text.length;
     const text = await document.getPage(number).then((page) => textOf(page, room)).catch(() => ""); // one that is broken hides no other
+    found.starts.push(found.text.length);
     found.text += `${text.slice(0, room)}\n\n`;
-    found.read = number;
   }
 }
 

@@ -155,7 +155,7 @@ function dayOf(updated) {
  * @param {Chat} chat
  * @param {string} words
  */
-const isFound = ({ title, messages }, words) => [title, ...messages.map(({ content }) => content)]
+const isFound = ({ title, messages }, words) => [title, ...messages.flatMap(({ content, attachments = [] }) => [content, ...attachments.flatMap(({ name, text }) => [name, text])])]
   .some((text) => text.toLocaleLowerCase().includes(words));
 
 /** Sorts the rows under headings, pinned ones first, and hides those in which the words that are looked for are not. */
@@ -236,6 +236,6 @@ export const tools = {
 chatTitle.onchange = rename;
 importFile.onchange = importFiles;
 page.exportMarkdown.onclick = async () => (await arrived(loadFiles()))?.exportMarkdown(shown);
-on("chatimported", openChat);
+on("chatwanted", openChat);
 on("chatschange", listChats);
 listChats();

@@ -3,7 +3,8 @@
 /** @import { ChatMessage, Chat } from "./chats.js" */
 /** @import { ChatRequest, Message } from "../inpage.js" */
 
-import { unpacked } from "./answers.js";
+import { promptOf, unpacked } from "./answers.js";
+import { wholeOf } from "./chats.js";
 import { pathOf, slotOf } from "./message_tree.js";
 import { decimal } from "./wording.js";
 
@@ -42,8 +43,7 @@ export function messagesBefore(chat, message) {
   const path = pathOf(chat);
   const at = path.findIndex((each) => slotOf(each) === slotOf(message)); // another version of it may be shown
   const system = /** @type {string} */ (message.made?.system ?? chat.system);
-  return [{ role: /** @type {const} */ ("system"), content: system }, ...path.slice(0, at)]
-    .flatMap(({ role, content }) => (content ? { role, content } : []));
+  return promptOf(system, path.slice(0, at));
 }
 
 /** Gives the other fields of the request that asked for a message. @param {ChatMessage} message @returns {Partial<ChatRequest>} */
@@ -57,7 +57,7 @@ const known = new WeakMap();
 
 /** Scores a message, unless that was done before. @type {(chat: Chat, message: ChatMessage, watch: Watch) => Promise<Scores>} */
 export async function scoresOf(chat, message, watch) {
-  const key = JSON.stringify([inpage.loaded?.name, message.content, message.tokens, messagesBefore(chat, message)]);
+  const key = JSON.stringify([inpage.loaded?.name, wholeOf(message), message.tokens, messagesBefore(chat, message)]);
   const before = known.get(message);
   if (before?.key === key) return before.scores;
   const scores = await inpage.glass("message_score", fieldsOf(chat, message), watch);
@@ -69,7 +69,7 @@ export async function scoresOf(chat, message, watch) {
 function fieldsOf(chat, message) {
   const before = messagesBefore(chat, message);
   const { role, content, tokens = "" } = message;
-  if (role === "user") return { messages: [...before, { role, content }], message: before.length, request: ALWAYS };
+  if (role === "user") return { messages: [...before, { role, content: wholeOf(message) }], message: before.length, request: ALWAYS };
   const asked = { messages: before, request: requestOf(message) };
   return isExact(message) ? { ...asked, ids: unpacked(tokens) } : { ...asked, text: content };
 }

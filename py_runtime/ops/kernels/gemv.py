@@ -12,10 +12,10 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveInt
 from py_runtime.ops.kernels.epilogues import Epilogue
 from py_runtime.ops.kernels.int8_products import (
-    GEMV_INT8,
-    GEMV_MIXED_INT8,
+    GEMVS,
+    MAX_BLOCKS,
     choose_gemv_tile,
-    uses_int8_planes,
+    goes_by_blocks,
 )
 from py_runtime.ops.kernels.matrices import Matrices
 from py_runtime.ops.kernels.tilings import SHARING_LANES
@@ -85,8 +85,8 @@ class GemvVariant:
 def choose_gemv(matrices: Matrices, target: KernelTarget, limits: Mapping[str, int]) -> GemvVariant:
     """Choose the kernel for one token by the matrix's kind and shape, and by the device."""
     matrix = matrices[0]
-    if uses_int8_planes(matrix, target):
-        return specialise_int8_gemv(matrices, limits)
+    if goes_by_blocks(matrix, target):
+        return specialise_block_gemv(matrices, target.one_token, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
     weight = matrix.octet_plugs
@@ -106,8 +106,10 @@ def count_gemv_buffers(plugs: Mapping[str, str]) -> int:
     return kernel_source(GEMV, {"weight": Q4GSW, "block": "alone", **plugs}).storage_buffers
 
 
-def specialise_int8_gemv(matrices: Matrices, limits: Mapping[str, int]) -> GemvVariant:
-    """Return the kernel that multiplies weights in blocks by int8 planes of the token."""
+def specialise_block_gemv(
+    matrices: Matrices, arithmetic: str, limits: Mapping[str, int]
+) -> GemvVariant:
+    """Return the kernel that multiplies weights in blocks by the token, in this arithmetic."""
     both = replace(matrices[0], part_rows=tuple(matrix.rows for matrix in matrices))
     tile = choose_gemv_tile(both, limits)
     constants = {
@@ -115,14 +117,15 @@ def specialise_int8_gemv(matrices: Matrices, limits: Mapping[str, int]) -> GemvV
         "WORKGROUP": tile.workgroup,
         "GROUP_PAIRS": tile.group_pairs,
         "UNROLL": tile.unroll,
-        "TILE": tile.blocks_at_once(matrices[0].columns // BLOCK),
+        "TILE": tile.blocks_at_once(matrices[0].columns // BLOCK, MAX_BLOCKS[arithmetic]),
     }
     plugs = {"blocks": matrices[0].kind}
+    alone, mixed = GEMVS[arithmetic]
     if len(matrices) == 1:
-        return GemvVariant(GEMV_INT8, plugs, tile.group_pairs, constants)
+        return GemvVariant(alone, plugs, tile.group_pairs, constants)
     plugs |= {f"blocks{SECOND}": matrices[1].kind}
     constants |= {"FIRST_PAIRS": matrices[0].rows // 2}
-    return GemvVariant(GEMV_MIXED_INT8, plugs, tile.group_pairs, constants)
+    return GemvVariant(mixed, plugs, tile.group_pairs, constants)
 
 
 def fit_mixed_gemv(op: Op, matrices: Matrices, token: TokenInput, epilogue: Epilogue) -> bool:
@@ -132,7 +135,7 @@ def fit_mixed_gemv(op: Op, matrices: Matrices, token: TokenInput, epilogue: Epil
     two kernels, one token of a 1B model of type Q4_K_M takes 7 to 10 % longer.
     """
     target = op.builder.target
-    if len(matrices) != 2 or not all(uses_int8_planes(matrix, target) for matrix in matrices):
+    if len(matrices) != 2 or not all(goes_by_blocks(matrix, target) for matrix in matrices):
         return False
     first, second = matrices
     resources = (*epilogue.bind.values(), *token.bind.values(), *bind_weights(matrices).values())
@@ -140,6 +143,6 @@ def fit_mixed_gemv(op: Op, matrices: Matrices, token: TokenInput, epilogue: Epil
     return (
         first.kind != second.kind
         and first.fields == second.fields
-        and first.rows % (2 * specialise_int8_gemv(matrices, op.builder.limits).pairs) == 0
+        and first.rows % (2 * choose_gemv(matrices, target, op.builder.limits).pairs) == 0
         and buffers <= target.storage_buffers
     )

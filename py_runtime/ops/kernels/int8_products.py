@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, round_up
-from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.gpu.kernel_target import BYTES, FLOATS, KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
@@ -16,7 +16,11 @@ from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
-GEMV_INT8, GEMV_MIXED_INT8 = "linear/gemv_int8", "linear/gemv_mixed_int8"
+# For one token: a kernel of one kind of weights and one of two, by the arithmetic.
+GEMVS = {
+    BYTES: ("linear/gemv_int8", "linear/gemv_mixed_int8"),
+    FLOATS: ("linear/gemv_f32", "linear/gemv_mixed_f32"),
+}
 GEMM_INT8, SPLIT_PLANES = "linear/gemm_int8", "linear/split_planes"
 TILE_SIDES = (64, 32)  # of linear/gemm_int8, on every device
 CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 128  # a token's blocks are padded: see shaders/linear/tokens.h
@@ -24,7 +28,7 @@ CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 128  # a token's blocks are padded: see shaders
 
 @dataclass(frozen=True)
 class GemvTile:
-    """The tile of a matrix that a workgroup of linear/gemv_int8 takes: see its overrides."""
+    """The tile of a matrix that a workgroup takes: see linear/fragments/pair_shares."""
 
     group_pairs: int
     unroll: int = 1
@@ -35,15 +39,16 @@ class GemvTile:
         """The invocations that share a pair of rows."""
         return self.workgroup // self.group_pairs
 
-    def blocks_at_once(self, blocks: int) -> int:
+    def blocks_at_once(self, blocks: int, most: int) -> int:
         """Return how many blocks of x are laid out at a time: few rounds, about equally long."""
         unit = self.unroll * self.pair_lanes
         least = max(unit, self.workgroup // 4)
-        rounds = ceil_div(blocks, max(least, MAX_BLOCKS // unit * unit))
+        rounds = ceil_div(blocks, max(least, most // unit * unit))
         return max(least, unit * ceil_div(blocks, unit * rounds))
 
 
-MAX_BLOCKS = figures_of(GEMV_INT8)["TILE"]
+# The blocks of x that fit a workgroup's memory.
+MAX_BLOCKS = {by: figures_of(kernels[0])["MAX_TILE"] for by, kernels in GEMVS.items()}
 # With many rows a workgroup takes many of them, so that x is laid out less often; with few rows,
 # many invocations share a long one. Measured on an H200, as parts of the time of one token:
 # MOST_ROWS gains 3 to 5 % over MANY_ROWS in gate and up of an 8B model and loses 1 to 9 % in those
@@ -71,9 +76,14 @@ def choose_gemv_tile(matrix: Matrix, limits: Mapping[str, int]) -> GemvTile:
     return chosen
 
 
-def uses_int8_planes(matrix: Matrix, target: KernelTarget) -> bool:
-    """Return whether the matrix is multiplied by int8 planes of x."""
+def goes_by_blocks(matrix: Matrix, target: KernelTarget) -> bool:
+    """Return whether a kernel for one token takes the matrix in blocks, whatever its arithmetic."""
     return (target.wide or target.cpu) and matrix.whole_blocks
+
+
+def uses_int8_planes(matrix: Matrix, target: KernelTarget) -> bool:
+    """Return whether several tokens meet the matrix as int8 planes."""
+    return goes_by_blocks(matrix, target) and (target.cpu or target.many_tokens == BYTES)
 
 
 def has_paired_columns(matrix: Matrix) -> bool:

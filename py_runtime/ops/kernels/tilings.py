@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from py_runtime.base.shapes import ceil_div
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
-from py_runtime.ops.kernels.int8_products import GEMM_INT8, TILE_SIDES, uses_int8_planes
+from py_runtime.ops.kernels.int8_products import (
+    GEMM_INT8,
+    TILE_SIDES,
+    goes_by_blocks,
+    uses_int8_planes,
+)
 from py_runtime.ops.kernels.matrices import Matrix
 
-GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
+GEMM, GEMM_WIDE, GEMM_F32 = "linear/gemm", "linear/gemm_wide", "linear/gemm_f32"
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
 
@@ -25,7 +30,8 @@ class Tiling:
 
     def weight_plugs(self, matrix: Matrix) -> dict[str, str]:
         """Return the plugs by which the kernel reads this kind of weights."""
-        return {"blocks": matrix.kind} if self.kernel == GEMM_INT8 else matrix.octet_plugs
+        by_blocks = self.kernel in (GEMM_INT8, GEMM_F32)
+        return {"blocks": matrix.kind} if by_blocks else matrix.octet_plugs
 
     @property
     def plugs(self) -> dict[str, str]:
@@ -47,10 +53,10 @@ def tile_registers(loads: str) -> Tiling:
     return Tiling(GEMM, tiles, known["TILE_TOKENS"], known["TILE_PAIRS"], loads)
 
 
-def tile_workgroup() -> Tiling:
+def tile_workgroup(kernel: str) -> Tiling:
     """Return the tiling in which a workgroup keeps both factors of a square in its memory."""
-    side = figures_of(GEMM_WIDE)["SIDE"]
-    return Tiling(GEMM_WIDE, 1, tokens=side, pairs=side // 2)
+    side = figures_of(kernel)["SIDE"]
+    return Tiling(kernel, 1, tokens=side, pairs=side // 2)
 
 
 def tile_int8(side: int) -> Tiling:
@@ -59,7 +65,7 @@ def tile_int8(side: int) -> Tiling:
 
 
 ALONE, SHARED = tile_registers("alone"), tile_registers("shared")
-WIDE = tile_workgroup()
+WIDE, LARGE_FLOATS = tile_workgroup(GEMM_WIDE), tile_workgroup(GEMM_F32)
 INT8 = tuple(tile_int8(side) for side in TILE_SIDES)
 
 
@@ -79,5 +85,5 @@ def choose_tilings(matrix: Matrix, target: KernelTarget) -> tuple[Tiling, ...]:
     if uses_int8_planes(matrix, target):
         return INT8
     if target.wide:
-        return (WIDE,)
+        return (LARGE_FLOATS, WIDE) if goes_by_blocks(matrix, target) else (WIDE,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)

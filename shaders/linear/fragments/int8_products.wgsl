@@ -1,23 +1,8 @@
 // The products of gemv_int8.wgsl for one kind of weights in blocks (see blocks_q8_0.wgsl), and x laid out to
 // match it.
-// needs: linear/fragments/norm, linear/fragments/int8_planes, linear/fragments/int8_token, blocks = shared/weights/blocks_*, shared/weights/order
+// needs: linear/fragments/norm, linear/fragments/pair_shares, linear/fragments/int8_planes, linear/fragments/int8_token, linear/fragments/held_blocks, blocks = shared/weights/blocks_*, shared/weights/order
 
 const HALF_OCTETS = 4u / HALVES;
-
-struct Held {
-  upper: array<WeightBlock, MAX_UNROLL>,
-  lower: array<WeightBlock, MAX_UNROLL>,
-}
-
-fn fetch(rows: vec2u, first: u32) -> Held {
-  var held: Held;
-  for (var step = 0u; step < UNROLL; step++) {
-    let block = min(first + step * PAIR_LANES, params.shape.octets / 4u - 1u);  // x is zero past the end
-    held.upper[step] = load_block(rows.x, block);
-    held.lower[step] = load_block(rows.y, block);
-  }
-  return held;
-}
 
 fn split_octet(block: u32, octet_of_block: u32, octet: mat2x4f, by: f32) {
   let columns = by * grouped(octet);
@@ -101,7 +86,7 @@ fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
 
 // Computes an invocation's share of the products with a pair of rows.
 fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
-  let member = lane % ADJACENT + lane / (ADJACENT * GROUP_PAIRS) * ADJACENT;  // index among the PAIR_LANES
+  let member = own_member(lane);
   let blocks = params.shape.octets / 4u;
   var share = Share();
   var next = fetch(rows, member);

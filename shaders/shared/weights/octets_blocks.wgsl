@@ -1,5 +1,5 @@
 // Octets of any weight that has a file blocks_*: an octet is taken out of its block.
-// needs: shared/weights/places, shared/weights/packed_values, shared/weights/order, blocks = shared/weights/blocks_*
+// needs: shared/weights/places, shared/weights/float_octet, blocks = shared/weights/blocks_*
 
 const OCTETS_OF_HALF = 4u / HALVES;
 
@@ -11,18 +11,16 @@ fn columns_at(octet: u32) -> EightColumns {
   return EightColumns(octet, 0u, 0u, octet >> 2u);
 }
 
-fn octet_of(held: WeightBlock, octet: u32) -> mat2x4f {
-  let bytes = weight_bytes(held, octet & 3u);
-  return ungrouped(mat2x4f(signed_bytes(bytes.x) * BYTE_UNIT, signed_bytes(bytes.y) * BYTE_UNIT));
-}
-
 fn quants(row: Row, columns: EightColumns) -> mat2x4f {
-  return octet_of(load_block(row.start, columns.group), columns.octet);
+  return BYTE_UNIT * float_octet(load_block(row.start, columns.group), columns.octet & 3u);
 }
 
 fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   let held = load_block(row.start, low.group);
-  return Sixteen(octet_of(held, low.octet), octet_of(held, high.octet));
+  return Sixteen(
+    BYTE_UNIT * float_octet(held, low.octet & 3u),
+    BYTE_UNIT * float_octet(held, high.octet & 3u),
+  );
 }
 
 fn affine(row: Row, columns: EightColumns) -> vec2f {

@@ -8,6 +8,7 @@ import { answerIn, promptOf } from "../answers.js";
 import { shown, titleOf } from "../chats.js";
 import { emit } from "../events.js";
 import { markdownIn } from "../markdown.js";
+import { pathOf } from "../message_tree.js";
 import { t } from "../wording.js";
 import { editorIn } from "./editor.js";
 import { Outputs } from "./outputs.js";
@@ -143,7 +144,7 @@ export class Cell {
     let words = "";
     let isWell = true;
     try {
-      const chat = { title: titleOf(shown), messages: promptOf(shown) };
+      const chat = { title: titleOf(shown), messages: promptOf(shown.system, pathOf(shown)) };
       await inpage.notebook("cell", { code: this.text, number: this.count, chat }, { onEvent: (told) => this.#hear(told, own.signal), signal: own.signal });
     } catch (error) {
       const { traceback, message, hint = "" } = /** @type {InpageError & { hint?: string }} */ (error);
@@ -176,7 +177,7 @@ export class Cell {
 /** Sends a message in the open chat, and gives the chat with its answer. @param {string} text */
 async function sent(text) {
   const chat = shown;
-  const given = () => ({ title: titleOf(chat), messages: promptOf(chat) });
+  const given = () => ({ title: titleOf(chat), messages: promptOf(chat.system, pathOf(chat)) });
   if (!inpage.loaded) return { ...given(), error: t`No model is loaded: load one first.` };
   emit("messagesent", { content: text });
   while (answerIn(chat)) await new Promise((resolve) => { setTimeout(resolve, LOOK_MILLISECONDS); });

@@ -6,7 +6,7 @@
 import { colourAt } from "../colours.js";
 import { styleSheet } from "../styles.js";
 import { line, t } from "../wording.js";
-import { legend, textForm, tokensOf, visibleText, watched } from "./inside.js";
+import { layersWith, legend, link, textForm, tokensOf, visibleText, watched } from "./inside.js";
 import { fill, inPercent, labelled, make, numberField } from "./room.js";
 
 /** @typedef {{ layer: number, head: number, label: string | null, scores: Record<string, number> }} Head */
@@ -42,7 +42,7 @@ export async function show(element, settings, given) {
 
 /** @param {HTMLElement} element @param {Record<string, any>} settings */
 function build(element, settings) {
-  form = textForm(settings, look, labelled(t`Layer`, numberField("layer", { min: 0, value: settings.layer ?? 0 })));
+  form = textForm(dock, settings, look, labelled(t`Layer`, numberField("layer", { min: 0, value: settings.layer, required: false, placeholder: "0" })));
   parts = {
     fault: make("p", { class: "error", role: "alert" }),
     heads: make("div", { class: "inside-heads", role: "listbox", "aria-label": t`Heads` }),
@@ -56,13 +56,17 @@ function build(element, settings) {
 }
 
 async function look() {
-  const layer = Number(new FormData(form).get("layer"));
-  const answer = await watched(dock, parts.fault, t`Watching the heads…`, async (watch) => (
-    inpage.glass("attention", { tokens: (await tokensOf(form)).slice(-MOST), layers: [layer] }, watch)
-  ));
+  const field = /** @type {HTMLInputElement} */ (form.elements.namedItem("layer"));
+  const answer = await watched(dock, parts.fault, t`Watching the heads…`, async (watch) => {
+    const having = await layersWith("attn.hook_pattern");
+    field.value ||= String(having[0] ?? 0);
+    const layer = Number(field.value);
+    if (!having.includes(layer)) throw new Error(having.length ? t`Layer ${layer} has no attention; these have: ${having.join(", ")}` : t`No layer of this model has attention.`);
+    return inpage.glass("attention", { tokens: (await tokensOf(form)).slice(-MOST), layers: [layer] }, watch);
+  });
   if (!answer) return;
   found = answer;
-  dock.link({ layer });
+  link(dock, form);
   query = -1;
   choose(0);
 }

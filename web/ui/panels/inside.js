@@ -1,4 +1,4 @@
-// What the panels that look into a model share: the text they look at, and how tokens and heat maps are drawn.
+// What the panels that look into a model share: the text they look at, what their links carry, and how tokens are shown.
 
 /** @import { Dock } from "../dock.js" */
 /** @import { Chat, ChatMessage } from "../chats.js" */
@@ -11,18 +11,20 @@ import { isExact, messagesBefore, requestOf } from "../token_scores.js";
 import { faultOf, t } from "../wording.js";
 import { draw, labelled, make } from "./room.js";
 
-export const EXAMPLE = "The Eiffel Tower is in the city of";
+const EXAMPLE = "The Eiffel Tower is in the city of";
+const LINKED = "linked"; // the box's name
 
 /** The last answer of the open chat, or the one with this id. @type {(chat: Chat, id?: string) => ChatMessage | undefined} */
 const answerOf = (chat, id) => pathOf(chat).findLast((message) => message.role === "assistant" && message.content && (!id || message.id === id));
 
 /**
  * A form that says what to look at: an answer with its question, or a text of one's own.
+ * @param {Dock} dock
  * @param {Record<string, any>} settings
- * @param {(form: HTMLFormElement) => void} onSubmit
+ * @param {() => unknown} onSubmit
  * @param {(Node | false | null)[]} fields the panel's own
  */
-export function textForm(settings, onSubmit, ...fields) {
+export function textForm(dock, settings, onSubmit, ...fields) {
   const hasAnswer = !!answerOf(shown, settings.message);
   const source = make(
     "select", { name: "source", onchange: showText },
@@ -31,18 +33,50 @@ export function textForm(settings, onSubmit, ...fields) {
   );
   const text = make("textarea", { name: "text", rows: 2, "aria-label": t`Text` });
   text.value = settings.text ?? EXAMPLE;
-  const form = make(
-    "form", { class: "inside-form", onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); onSubmit(form); } },
-    make("div", { class: "room-form" }, labelled(t`Look at`, source), ...fields, make("button", { class: "primary" }, t`Look`)), text,
+  const isLinked = linkChoice(settings.text !== undefined);
+  const form = linkedForm(
+    dock, onSubmit,
+    make("div", { class: "room-form" }, labelled(t`Look at`, source), ...fields, make("button", { class: "primary" }, t`Look`)), text, isLinked,
   );
   if (settings.message) form.dataset.message = settings.message;
   showText();
   return form;
 
   function showText() {
-    text.hidden = source.value !== "text";
+    text.disabled = text.hidden = isLinked.hidden = source.value !== "text";
   }
 }
+
+/** A box to be ticked by who wants the link to carry the texts. @param {boolean} isChosen */
+export const linkChoice = (isChosen) => make("label", { class: "inside-choice" }, make("input", { type: "checkbox", name: LINKED, checked: isChosen }), t`The link carries my text`);
+
+/** A form that the panel's link follows; it is not sent twice at a time. @type {(dock: Dock, onSubmit: () => unknown, ...children: Node[]) => HTMLFormElement} */
+export function linkedForm(dock, onSubmit, ...children) {
+  let isBusy = false;
+  const form = make("form", { class: "inside-form", onchange: () => link(dock, form), onsubmit }, ...children);
+  return form;
+
+  /** @param {Event} event */
+  async function onsubmit(event) {
+    event.preventDefault();
+    if (isBusy) return;
+    isBusy = true;
+    await onSubmit();
+    isBusy = false;
+  }
+}
+
+/** Has the panel's link carry the fields of its form; texts only where that is chosen. @type {(dock: Dock, form: HTMLFormElement) => void} */
+export function link(dock, form) {
+  const given = new FormData(form);
+  const isLinked = given.has(LINKED);
+  const isText = (/** @type {string} */ name) => /** @type {HTMLElement} */ (form.elements.namedItem(name)).matches("textarea, [type=text]");
+  const carried = [...given].filter(([name, value]) => value !== "" && ![LINKED, "source"].includes(name) && (isLinked || !isText(name)));
+  dock.link(Object.fromEntries(carried));
+}
+
+/** The layers that have a hook with this end. @type {(end: string) => Promise<number[]>} */
+export const layersWith = async (end) => Object.keys(await inpage.glass("hooks")).filter((name) => name.endsWith(`.${end}`)).map((name) => Number(name.split(".")[1]));
 
 /** The tokens that a form asks for: exactly those of the answer, where they are known. @param {HTMLFormElement} form @returns {Promise<number[]>} */
 export async function tokensOf(form) {
@@ -82,6 +116,36 @@ export async function watched(dock, fault, words, work) {
 export function visibleText(text, most = 12) {
   const whole = text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
   return whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
+}
+
+/**
+ * The tokens of a text, of which one can be chosen: by a click, or with the arrow keys.
+ * @param {string[]} texts
+ * @param {(at: number) => void} choose
+ */
+export function tokenStrip(texts, choose) {
+  const tokens = texts.map((text, at) => make("button", { type: "button", role: "option", onclick: () => choose(at) }, visibleText(text, 24)));
+  mark(-1);
+  const strip = make("div", { class: "inside-tokens inside-strip", role: "listbox", "aria-label": t`Tokens`, "aria-orientation": "horizontal", onkeydown: move }, ...tokens);
+  return { strip, mark };
+
+  /** Shows which one is chosen; −1: none. @param {number} at */
+  function mark(at) {
+    tokens.forEach((token, other) => {
+      token.classList.toggle("chosen", other === at);
+      token.ariaSelected = String(other === at);
+      token.tabIndex = other === Math.max(at, 0) ? 0 : -1;
+    });
+  }
+
+  /** @param {KeyboardEvent} event */
+  function move(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = tokens.findIndex((token) => token === document.activeElement) + step;
+    tokens[Math.min(Math.max(at, 0), tokens.length - 1)].focus();
+  }
 }
 
 /** A legend from 0 to 1 for `colourAt`. @type {(low: string, high: string) => HTMLElement} */

@@ -3,11 +3,12 @@
 /** @import { Dock } from "../dock.js" */
 /** @import { GlassArray } from "../../inpage.js" */
 
-import { colourAt, isLight } from "../colours.js";
 import { styleSheet } from "../styles.js";
 import { line, t } from "../wording.js";
-import { legend, rowOf, textForm, tokensOf, visibleText, watched } from "./inside.js";
-import { colourOf, draw, fill, inPercent, labelled, make, numberField } from "./room.js";
+import { heatMap } from "./heat_map.js";
+import { legend, link, rowOf, textForm, tokensOf, visibleText, watched } from "./inside.js";
+import { layerChart } from "./layer_chart.js";
+import { colourOf, fill, inPercent, labelled, make, numberField } from "./room.js";
 
 /**
  * An answer of the view "lens".
@@ -28,7 +29,6 @@ import { colourOf, draw, fill, inPercent, labelled, make, numberField } from "./
  * @property {GlassArray} race_prob
  */
 
-const [WIDTH, HEIGHT, BESIDE, HEAD] = [58, 17, 30, 20]; // of a cell, and what stands beside and above them
 const MOST = 16; // positions at once
 const LAP = 280; // milliseconds a layer, in the race
 const loadStyles = [styleSheet("panels/room.css"), styleSheet("panels/inside.css")];
@@ -59,7 +59,7 @@ export async function show(element, settings, given) {
 /** @param {HTMLElement} element @param {Record<string, any>} settings */
 function build(element, settings) {
   form = textForm(
-    settings, () => look(),
+    dock, settings, () => look(),
     labelled(t`Last positions`, numberField("count", { min: 1, max: 64, value: settings.count ?? MOST })),
   );
   parts = {
@@ -73,8 +73,8 @@ function build(element, settings) {
   element.replaceChildren(form, ...Object.values(parts));
 }
 
-/** @param {{ token?: number, at?: number }} [chosen] */
-async function look(chosen = {}) {
+/** @param {{ token?: number, at?: number }} [chosen] @param {[number, number]} [cell] that was chosen */
+async function look(chosen = {}, cell = undefined) {
   const count = Number(new FormData(form).get("count"));
   const answer = await watched(dock, parts.fault, t`Asking every layer…`, async (watch) => {
     const tokens = await tokensOf(form);
@@ -83,71 +83,39 @@ async function look(chosen = {}) {
   });
   if (!answer) return;
   found = answer;
-  dock.link({ count });
-  drawMap();
+  link(dock, form);
+  drawMap(cell);
   showRace();
 }
 
 // ---- the map: layers × positions
 
-function drawMap() {
+/** @type {(row: number) => string} */
+const nameOf = (row) => (row ? t`Layer ${row - 1}` : t`Embedding`);
+
+/** Draws it, with the arrow keys at this cell. @param {[number, number]} [cell] */
+function drawMap(cell) {
   if (!found) return;
   const { layers, positions, texts, top_texts: tops, prob, at } = found;
-  const [rows, columns] = prob.shape;
-  const cells = [];
-  for (let row = 0; row < rows; row++) {
-    const y = HEAD + (rows - 1 - row) * HEIGHT; // the last layer on top
-    const name = row ? t`Layer ${row}` : t`Embedding`;
-    cells.push(draw("text", { x: columns * WIDTH + 5, y: y + 12, class: "layer" }, row ? String(row) : "emb"));
-    const shares = rowOf(prob, row);
-    for (let column = 0; column < columns; column++) {
-      const share = shares[column];
+  drawing = heatMap({
+    label: t`The likeliest token of ${layers.length - 1} layers at ${positions.length} positions`,
+    rows: layers.map((_, row) => (row ? String(row - 1) : "emb")),
+    heads: [positions.map((place) => ({ text: visibleText(texts[place], 8), isMarked: place === at }))],
+    cell(row, column) {
+      const share = rowOf(prob, row)[column];
       const said = tops[row][column];
-      const words = line(name, t`after ${visibleText(texts[positions[column]], 20)}`, `${visibleText(said, 30)} ${inPercent(share)}`);
-      cells.push(draw(
-        "g", { class: "cell", "data-at": row * columns + column },
-        draw("rect", { x: column * WIDTH, y, width: WIDTH - 1, height: HEIGHT - 1, fill: colourAt(share) }),
-        draw("text", { x: column * WIDTH + WIDTH / 2 - 0.5, y: y + 12, class: isLight(share) ? "on-light" : "on-dark" }, visibleText(said, 8)),
-        draw("title", {}, words),
-      ));
-    }
-  }
-  const heads = positions.map((place, column) => draw(
-    "text", { x: column * WIDTH + WIDTH / 2, y: 13, class: place === at ? "head chosen" : "head" }, visibleText(texts[place], 8),
-  ));
-  drawing = draw(
-    "svg", { viewBox: `0 0 ${columns * WIDTH + BESIDE} ${HEAD + rows * HEIGHT}`, width: columns * WIDTH + BESIDE, class: "inside-drawing", role: "img", tabindex: 0, "aria-label": t`The likeliest token of ${layers.length - 1} layers at ${columns} positions`, onclick: chooseCell, onpointermove: tellCell, onkeydown: moveCell },
-    ...heads, ...cells,
-  );
+      const words = line(nameOf(row), t`after ${visibleText(texts[positions[column]], 20)}`, `${visibleText(said, 30)} ${inPercent(share)}`);
+      return { share, text: visibleText(said, 8), words };
+    },
+    at: cell ?? [layers.length - 1, positions.indexOf(at)],
+    tell: (words) => { parts.cell.textContent = words; },
+    choose: (row, column) => look({ at: positions[column] }, [row, column]),
+  });
   fill(parts.legend, legend(t`unsure`, t`sure`));
   fill(parts.map, drawing);
   parts.map.scrollLeft = parts.map.scrollWidth;
+  if (cell) drawing.focus();
   parts.cell.textContent = t`Each cell is the token that a layer would write next, were it the last one. Click a cell to follow its token.`;
-}
-
-/** @type {(event: Event) => number} */
-const cellAt = (event) => Number(/** @type {Element} */ (event.target).closest(".cell")?.getAttribute("data-at") ?? -1);
-
-/** @param {Event} event */
-function tellCell(event) {
-  const cell = cellAt(event);
-  if (cell >= 0) parts.cell.textContent = drawing?.querySelector(`[data-at="${cell}"] title`)?.textContent ?? "";
-}
-
-/** Follows the token of a cell, in the race of its position. @param {Event} event */
-function chooseCell(event) {
-  const cell = cellAt(event);
-  if (!found || cell < 0) return;
-  look({ at: found.positions[cell % found.positions.length] });
-}
-
-/** @param {KeyboardEvent} event */
-function moveCell(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (!found || !step) return;
-  event.preventDefault();
-  const next = found.positions[found.positions.indexOf(found.at) + step];
-  if (next !== undefined) look({ at: next }).then(() => drawing?.focus());
 }
 
 // ---- the race of the likeliest tokens through the layers
@@ -177,7 +145,7 @@ function showRace() {
 
   function showLayer() {
     const row = rowOf(shares, Number(layer.value));
-    name.textContent = Number(layer.value) ? t`Layer ${Number(layer.value)}` : t`Embedding`;
+    name.textContent = nameOf(Number(layer.value));
     bars.forEach(({ bar, share }, lane) => {
       bar.style.setProperty("width", `${100 * row[lane]}%`);
       share.textContent = inPercent(row[lane]);
@@ -194,18 +162,15 @@ function showRace() {
 
 /** Draws the probability of each runner layer by layer. */
 function chart() {
-  const { race_texts: runners, race_prob: shares } = /** @type {Lens} */ (found);
-  const layers = shares.shape[0];
-  const [width, height] = [360, 120];
-  const x = (/** @type {number} */ layer) => 30 + (layer / Math.max(1, layers - 1)) * (width - 40);
-  const y = (/** @type {number} */ share) => 8 + (1 - share) * (height - 30);
-  const paths = runners.map((_, lane) => {
-    const points = Array.from({ length: layers }, (__, layer) => `${x(layer).toFixed(1)},${y(rowOf(shares, layer)[lane]).toFixed(1)}`);
-    return draw("polyline", { points: points.join(" "), fill: "none", stroke: colourOf(lane), "stroke-width": lane ? 1.5 : 2.5 });
+  const { race_texts: runners, race_prob: shares, layers } = /** @type {Lens} */ (found);
+  return layerChart({
+    label: t`Probability layer by layer`,
+    layers: layers.map((_, row) => (row ? String(row - 1) : "emb")),
+    lines: runners.map((_, lane) => ({ values: layers.map((__, row) => rowOf(shares, row)[lane]), colour: colourOf(lane), isBold: !lane })),
+    range: [0, 1],
+    marks: [0, 0.5, 1].map((at) => ({ at, text: inPercent(at) })),
+    size: [360, 130],
   });
-  const marks = [0, 0.5, 1].map((share) => draw("text", { x: 26, y: y(share) + 3, class: "axis" }, inPercent(share)));
-  const ends = [[0, "emb"], [layers - 1, String(layers - 1)]].map(([at, name]) => draw("text", { x: x(Number(at)), y: height - 4, class: "head" }, String(name)));
-  return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "inside-drawing inside-chart", role: "img", "aria-label": t`Probability layer by layer` }, ...marks, ...ends, ...paths);
 }
 
 export const hide = () => clearTimeout(timer);

@@ -24,6 +24,21 @@ export const table = {
     look: () => t`Point at a token to see which earlier ones a head reads. Some heads always look at the token before, some at the first one.`,
     load: () => import("./attention.js"),
   },
+  patching: {
+    title: () => t`Patching`,
+    look: () => t`Look for the bright cells: moving what is there from one prompt into the other moves the answer, too.`,
+    load: () => import("./patching.js"),
+  },
+  norms: {
+    title: () => t`Norms`,
+    look: () => t`Look for the layer where the stream suddenly grows, and for the token and the few dimensions that carry it: often the first token, on which attention rests.`,
+    load: () => import("./norms.js"),
+  },
+  neurons: {
+    title: () => t`Neurons`,
+    look: () => t`Look for neurons that promote what fits the text: those of late layers often stand for a word or a kind of word.`,
+    load: () => import("./neurons.js"),
+  },
   features: {
     title: () => t`Features`,
     look: () => t`Look for features that are active wherever a text is about one thing: nobody named them, but the tokens that they promote tell.`,
@@ -33,6 +48,11 @@ export const table = {
     title: () => t`Steering`,
     look: () => t`Move a slider while an answer is being written, and see where its words turn.`,
     load: () => import("./steering.js"),
+  },
+  map: {
+    title: () => t`Map`,
+    look: () => t`Look for islands: chats or lines that the model takes for alike lie together. What lies alone is unlike the rest.`,
+    load: () => import("./map.js"),
   },
   timeline: {
     title: () => t`Timeline`,

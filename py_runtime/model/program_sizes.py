@@ -1,0 +1,44 @@
+"""The memory that a program will take, known before it is loaded."""
+
+from collections.abc import Iterator
+
+from py_runtime.gpu.kernel_target import PORTABLE
+from py_runtime.graph.carried_states import COPIES, copied_bytes
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.passes import ring_caches
+from py_runtime.program import Program, TensorValue, op_names
+
+
+def held_bytes(program: Program) -> int:
+    """Return the bytes that stay on the GPU: weights, caches, states and their copies."""
+    constants = {name: value for _, value, name in program.constants()}
+    ringed = ring_caches.run(program, PORTABLE)
+    states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
+    held = sum(value.gpu_bytes for value in (*constants.values(), *states))
+    return held + COPIES * copied_bytes(program)
+
+
+def needed_bytes(program: Program) -> int:
+    """Return the smallest buffer size that the device must allow.
+
+    Larger weights are cut by rows. A table of f32 is not, since only a copy reads it, nor are
+    experts, whose rows are looked up.
+    """
+    largest = max(value.gpu_bytes for _, value, _ in program.constants())
+    tables = [
+        program.values[call.args[0]]
+        for call in program.ops
+        if call.name == "aten.embedding.default"
+    ]
+    uncut = [table.gpu_bytes for table in tables if isinstance(table, TensorValue)]
+    return max([min(largest, PORTABLE.binding_bytes), *uncut, *_bytes_of_experts(program)])
+
+
+def _bytes_of_experts(program: Program) -> Iterator[int]:
+    """Yield the bytes of each layer's experts: gate and up in one buffer, down in another."""
+    places = [REGISTRY[op_names.EXPERTS].args.index(name) for name in ("gate", "up", "down")]
+    for call in program.ops:
+        if call.name == op_names.EXPERTS:
+            held = [program.values[call.args[place]] for place in places]
+            gate, up, down = (each.gpu_bytes for each in held if isinstance(each, TensorValue))
+            yield max(gate + up, down)

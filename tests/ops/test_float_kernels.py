@@ -1,0 +1,33 @@
+"""Ops against torch with products in floats, for GPUs that have no instruction for bytes."""
+
+import pytest
+
+from py_runtime.gpu.kernel_target import FLOAT_KERNELS
+from tests.golden import Case, check
+from tests.ops.test_memory_kernels import LEAST
+from tests.ops.test_mixed_kinds import FEW_BUFFERS
+from tests.ops.test_ops import CASES
+from tests.ops.wide_cases import multiplies_blocks
+from tests.runners import NativeRunner, Runner
+
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+
+# As exact as the portable kernels, whatever the number of tokens.
+IN_BLOCKS: list[Case] = [*filter(multiplies_blocks, CASES), *FEW_BUFFERS]
+
+
+@pytest.mark.parametrize("case", IN_BLOCKS, ids=lambda case: case.name)
+def test_op_equals_torch_by_floats(case: Case, runner: Runner) -> None:
+    check(case, runner, FLOAT_KERNELS)
+
+
+@pytest.mark.parametrize("case", IN_BLOCKS, ids=lambda case: case.name)
+def test_op_equals_torch_by_floats_in_large_tiles(case: Case, runner: Runner) -> None:
+    check(case, runner, FLOAT_KERNELS, enough_tiles=1)
+
+
+@pytest.mark.parametrize("case", IN_BLOCKS, ids=lambda case: case.name)
+def test_op_equals_torch_by_floats_in_the_smallest_workgroups(
+    case: Case, native: NativeRunner
+) -> None:
+    check(case, native, FLOAT_KERNELS, limits=LEAST)

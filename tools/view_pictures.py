@@ -1,0 +1,128 @@
+"""The pictures of docs/glass.md: python -m tools.view_pictures FOLDER [VIEW ...].
+
+Each shows the page with the default model, an answer, and one panel of the dock.
+"""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Locator, Page, ViewportSize, expect
+
+from tools.screenshot import WAIT_MILLISECONDS, visiting
+
+SIZE: ViewportSize = {"width": 1360, "height": 800}
+SETTINGS = {
+    "version": 1,
+    "chosen": [["temperature", "0"], ["repetition_penalty", "1.1"], ["max_tokens", "48"]],
+}
+QUESTION = "What is the capital of France? Answer in one sentence."
+COLOURS = 256  # in the palette of a PNG
+DOCK_PERCENT = "64"  # of the window
+
+Show = Callable[[Page, Locator], None]  # opens a panel's most telling state
+
+
+def press(button: str, shown: str) -> Show:
+    """Return what presses a panel's button and waits for what that shows."""
+
+    def show(page: Page, panel: Locator) -> None:
+        panel.get_by_role("button", name=button, exact=True).click()
+        panel.locator(shown).first.wait_for()
+
+    return show
+
+
+def wait_for(shown: str) -> Show:
+    """Return what waits for what a panel shows by itself."""
+    return lambda page, panel: panel.locator(shown).first.wait_for()
+
+
+def build_vector(page: Page, panel: Locator) -> None:
+    """Build a vector of two tones and set its strength."""
+    panel.get_by_text("New vector").click()
+    panel.get_by_label("Name").fill("formal")
+    panel.get_by_label("More like these").fill("Good evening, Madam.\nI should be most grateful.")
+    panel.get_by_label("Less like these").fill("hey, what's up\ngimme that, dude")
+    panel.get_by_role("button", name="Build vector").click()
+    slider = panel.get_by_role("slider", name="Strength of formal")
+    slider.wait_for()
+    slider.fill("0.5")
+
+
+def run_experiment(page: Page, panel: Locator) -> None:
+    """Run an experiment of the notebook's gallery."""
+    page.evaluate("location.hash = '#panel=notebook&experiment=norms'")
+    cells = panel.get_by_role("region", name="Code cell")
+    cells.last.locator(".run:not([data-count=''])").wait_for()
+    expect(panel.locator(".cell[data-running]")).to_have_count(0)
+    cells.last.locator(".outputs > *").last.scroll_into_view_if_needed()
+
+
+def open_op(page: Page, panel: Locator) -> None:
+    """Choose an op of the graph, so that its arguments and costs show."""
+    panel.get_by_role("button", name="swiglu").click()
+    panel.get_by_role("table", name="Arguments").wait_for()
+
+
+# Panel → what makes it worth a picture; in the order of docs/glass.md.
+VIEWS: dict[str, Show] = {
+    "lens": press("Look", ".cell"),
+    "attention": press("Look", "[role=option]"),
+    "patching": press("Move", ".cell"),
+    "norms": press("Look", "svg.wide"),
+    "neurons": press("Look", ".cell"),
+    "steering": build_vector,
+    "timeline": wait_for("rect[role=option]"),
+    "graph": open_op,
+    "memory": wait_for("table"),
+    "kernel_lab": wait_for("textarea, .cm-content"),
+    "notebook": run_experiment,
+}
+
+
+def shoot_views(page: Page, folder: Path, wanted: list[str]) -> None:
+    """Ask once, then take a picture of each panel beside the answer."""
+    page.evaluate(
+        "([settings, width]) => Object.assign(localStorage, "
+        "{ inpageSettings: settings, inpageDockWidth: width })",
+        [json.dumps(SETTINGS), DOCK_PERCENT],
+    )
+    page.reload()
+    page.get_by_role("button", name="Start chatting").click()
+    expect(page.locator("body")).to_have_attribute("data-model", "ready", timeout=WAIT_MILLISECONDS)
+    page.get_by_label("Message", exact=True).fill(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden(timeout=WAIT_MILLISECONDS)
+    page.get_by_role("button", name="Chats", exact=True).click()
+    answer = page.get_by_role("article", name="Answer").last
+    answer.get_by_role("button", name="Show certainty").click()
+    answer.locator(".tokens .tok").first.wait_for()
+    for name in wanted:
+        page.evaluate(f"location.hash = '#panel={name}'")
+        panel = page.locator(f"#panel-{name}")
+        panel.wait_for()
+        VIEWS[name](page, panel)
+        page.mouse.move(5, 5)  # nothing is pointed at
+        save(page.screenshot(animations="disabled"), folder / f"{name}.png")
+
+
+def save(screenshot: bytes, path: Path) -> None:
+    """Write a screenshot with a palette, which takes a third of the bytes."""
+    image = Image.open(io.BytesIO(screenshot)).convert("RGB")
+    image.quantize(COLOURS, kmeans=1, dither=Image.Dither.NONE).save(path, optimize=True)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def main(folder: Path, wanted: list[str]) -> None:
+    """Take the pictures of the views that are named, or of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with visiting(SIZE) as page:
+        shoot_views(page, folder, wanted or list(VIEWS))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

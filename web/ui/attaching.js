@@ -1,0 +1,147 @@
+// Files that go with the message in the composer: the text of each is read and counted, and a chip shows it. Exported chats
+// are imported. For any other file, a notice says which kinds can be opened.
+
+/** @import { DraftFile } from "./composer.js" */
+
+import { wholeOf } from "./chats.js";
+import { files, setFiles } from "./composer.js";
+import { page, partOf } from "./elements.js";
+import { emit, on } from "./events.js";
+import { chipOf, factsOf, loadStyles } from "./file_chips.js";
+import { lazy } from "./lazy.js";
+import { arrived, notify } from "./notices.js";
+import { faultOf, inWords, line, t } from "./wording.js";
+
+const MAX_BYTES = 2_000_000;
+const MAX_PDF_BYTES = 50_000_000;
+
+const { attached, draft } = page;
+const loadFiles = lazy(() => import("./chat_files.js"));
+const loadPdf = lazy(() => import("./pdf.js"));
+
+/** Takes files in, as what they hold, in their order. @param {File[]} given */
+export async function attach(given) {
+  for (const file of given) await take(file);
+}
+
+/** @param {File} file */
+async function take(file) {
+  const { name, size } = file;
+  const isPdf = /\.pdf$/i.test(name);
+  const most = isPdf ? MAX_PDF_BYTES : MAX_BYTES;
+  const text = isPdf || size > most ? undefined : await textOf(file);
+  if (size > most) notify(t`${name} is too large to attach: it has ${inWords(size)}, and the limit is ${inWords(most)}.`);
+  else if (isPdf) takePdf(file);
+  else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) (await arrived(loadFiles()))?.importFile(file);
+  else if (text.trim()) add({ ...fileOf(file, /\.(\w+)$/.exec(name)?.[1].toLowerCase() ?? "text"), text });
+  else notify(t`${name} is empty.`);
+}
+
+/** Reads a file's text; undefined where it is none. @param {File} file */
+async function textOf(file) {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @type {(file: File, kind: string) => DraftFile} */
+const fileOf = ({ name, size }, kind) => ({ name, title: name, kind, text: "", bytes: size, pages: 0, starts: [], tokens: 0, whole: 0 });
+
+/** @param {File} given */
+async function takePdf(given) {
+  const { name } = given;
+  const reading = new AbortController();
+  const file = add({ ...fileOf(given, "pdf"), reading });
+  try {
+    const { textOfPdf } = await loadPdf();
+    const { text, starts, pages } = await textOfPdf(given, reading.signal);
+    const title = starts.length < pages ? line(name, t`the first ${starts.length} of ${pages} pages`) : name;
+    Object.assign(file, { text, starts, pages, title });
+    if (!reading.signal.aborted) delete file.reading;
+  } catch (error) {
+    if (!reading.signal.aborted) notify(t`${name} was not attached: ${faultOf(error)}.`, { stays: true });
+    reading.abort();
+  }
+  emit("fileschange");
+}
+
+/** @param {DraftFile} file */
+function add(file) {
+  setFiles([...files, file]);
+  draft.focus();
+  return file;
+}
+
+/** Has a file no longer go with the message. @param {DraftFile} file */
+export function remove(file) {
+  file.reading?.abort();
+  setFiles(files.filter((each) => each !== file));
+  draft.focus();
+}
+
+// ---- chips
+
+/** @type {WeakMap<DraftFile, HTMLElement>} */
+const chips = new WeakMap();
+
+/** Shows which files go with the message. */
+export async function showFiles() {
+  await loadStyles().catch(() => {}); // plain, they can be read
+  if (files.some(({ reading }) => reading?.signal.aborted)) return setFiles(files.filter(({ reading }) => !reading?.signal.aborted));
+  const shown = files.map((file) => {
+    const chip = chips.get(file) ?? newChip(file);
+    fill(chip, file);
+    if (!file.reading) count(file);
+    return chip;
+  });
+  if (shown.some((chip, at) => chip !== attached.children[at]) || shown.length !== attached.children.length) attached.replaceChildren(...shown);
+}
+
+/** @param {DraftFile} file */
+function newChip(file) {
+  const chip = chipOf(file);
+  const button = partOf(chip, "remove");
+  button.hidden = false;
+  button.ariaLabel = t`Remove ${file.name}`;
+  button.onclick = () => remove(file);
+  chips.set(file, chip);
+  return chip;
+}
+
+/** @type {(chip: HTMLElement, file: DraftFile) => void} */
+function fill(chip, file) {
+  const { name, reading, tokens } = file;
+  const isTooLong = tokens > 0 && tokens >= (inpage.loaded?.context ?? Infinity);
+  partOf(chip, "name").textContent = reading ? "" : name;
+  partOf(chip, "between").textContent = reading ? "" : " · ";
+  partOf(chip, "facts").textContent = reading ? t`Reading ${name}…` : factsOf(file, isTooLong);
+  /** @type {HTMLButtonElement} */ (partOf(chip, "open")).disabled = !!reading;
+  chip.toggleAttribute("data-too-long", isTooLong);
+}
+
+// ---- tokens
+
+/** @type {WeakMap<DraftFile, unknown>} */
+const counted = new WeakMap(); // the model that counted a file
+
+/** Counts a file's tokens, unless this model has. @param {DraftFile} file */
+async function count(file) {
+  const { loaded } = inpage;
+  if (!loaded || counted.get(file) === loaded) return;
+  file.tokens = await tokensOf(file);
+  emit("fileschange");
+}
+
+/** How many tokens a file takes, alone in a message. @param {DraftFile} file */
+export async function tokensOf(file) {
+  counted.set(file, inpage.loaded);
+  const content = wholeOf({ content: "", attachments: [file] });
+  const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
+  return tokens;
+}
+
+on("modelchange", showFiles);

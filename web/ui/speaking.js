@@ -1,0 +1,61 @@
+// Reads answers aloud, and takes dictation.
+
+import { page } from "./elements.js";
+import { plainTextOf } from "./message_actions.js";
+import { notify } from "./notices.js";
+import { t } from "./wording.js";
+
+const { dictate, draft } = page;
+const synthesis = globalThis.speechSynthesis;
+/** @type {Element | undefined} */
+let reading; // the button of the answer that is being read
+
+/** Reads an answer aloud, or stops that. @type {(button: Element, voices: SpeechSynthesisVoice[]) => void} */
+export function speak(button, voices) {
+  const wasReading = reading === button;
+  synthesis.cancel();
+  if (wasReading) return;
+  const text = /** @type {Element} */ (button.closest("article")?.querySelector(".text"));
+  const said = new SpeechSynthesisUtterance(plainTextOf(text));
+  const language = navigator.language.split("-")[0];
+  said.voice = voices.find(({ lang }) => lang.startsWith(language)) ?? voices[0];
+  said.onend = said.onerror = () => {
+    button.ariaPressed = "false";
+    if (reading === button) reading = undefined;
+  };
+  button.ariaPressed = "true";
+  reading = button;
+  synthesis.speak(said);
+}
+
+/** @type {any} not in every list of types yet */
+const Recognition = /** @type {any} */ (globalThis).SpeechRecognition;
+const wanted = { langs: [navigator.language], processLocally: true };
+/** @type {any} */
+let recognition; // made when somebody dictates for the first time
+
+/** Begins or ends dictation, or tells why there is none. */
+export async function toggleDictation() {
+  if (dictate.ariaPressed === "true") recognition.stop();
+  else if (await canRecognise()) (recognition ??= recogniser()).start();
+  else notify(t`This browser does not recognise speech on this machine in your language, and inpage sends nothing you say elsewhere.`);
+}
+
+/** Fetches the language, where the browser can. */
+async function canRecognise() {
+  const found = await Recognition.available(wanted).catch(() => "unavailable");
+  return found === "available" || (found !== "unavailable" && await Recognition.install(wanted).catch(() => false));
+}
+
+function recogniser() {
+  const made = Object.assign(new Recognition(), { lang: navigator.language, continuous: true, processLocally: true });
+  made.onstart = () => { dictate.ariaPressed = "true"; };
+  made.onend = () => { dictate.ariaPressed = "false"; };
+  made.onresult = (/** @type {any} */ { results, resultIndex }) => {
+    const heard = [...results].slice(resultIndex).filter(({ isFinal }) => isFinal).map(([{ transcript }]) => transcript.trim()).join(" ");
+    if (!heard) return;
+    draft.value = [draft.value.trimEnd(), heard].filter(Boolean).join(" ");
+    draft.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  return made;
+}
