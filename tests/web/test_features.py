@@ -77,6 +77,7 @@ def test_tokens_are_tinted_by_the_feature_that_is_chosen(user: User, dropped: Lo
     for value, (_, share) in zip(values, tints, strict=True):
         assert float(share.removesuffix("%")) == pytest.approx(min(60 * value / most, 60), abs=1)
     assert f"feature={name}" in user.page.url
+    assert "count=32" in user.page.url
     assert "quick" not in user.page.url
     dropped.locator(".cell").first.click()
     expect(tokens.first).to_have_attribute("aria-pressed", "true")

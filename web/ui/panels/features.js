@@ -7,7 +7,7 @@ import { colourAt, isLight } from "../colours.js";
 import { on } from "../events.js";
 import { styleSheet } from "../styles.js";
 import { decimal, line, t } from "../wording.js";
-import { legend, rowOf, textForm, tokensOf, visibleText, watched } from "./inside.js";
+import { legend, link, rowOf, textForm, tokensOf, visibleText, watched } from "./inside.js";
 import { draw, fill, inPercent, labelled, make, numberField, tableOf } from "./room.js";
 
 /**
@@ -73,7 +73,10 @@ export async function show(element, settings, given) {
 /** @param {HTMLElement} element @param {Record<string, any>} settings */
 function build(element, settings) {
   const file = make("input", { type: "file", multiple: true, accept: ".safetensors,.json", hidden: true, onchange: () => { open([...file.files ?? []]); file.value = ""; } });
-  form = textForm(settings, () => look(), labelled(t`Last tokens`, numberField("count", { min: 1, max: MOST, value: settings.count ?? COUNT })));
+  form = textForm(
+    dock, settings, () => look(),
+    labelled(t`Last tokens`, numberField("count", { min: 1, max: MOST, value: settings.count ?? COUNT })), make("input", { type: "hidden", name: "feature" }),
+  );
   parts = {
     fault: make("p", { class: "error", role: "alert" }),
     facts: make("p", { class: "room-facts" }),
@@ -110,7 +113,8 @@ async function open(files) {
 
 /** Closes it, and what it steers. */
 async function close() {
-  take(await watched(dock, parts.fault, t`Closing…`, (watch) => inpage.glass("autoencoder", { close: true }, watch)) ?? null);
+  const closed = await watched(dock, parts.fault, t`Closing…`, (watch) => inpage.glass("autoencoder", { close: true }, watch));
+  if (closed !== undefined) take(closed);
 }
 
 /** @param {string} hook */
@@ -206,7 +210,7 @@ function mostOf(feature) {
 /** @param {number} feature */
 async function choose(feature) {
   chosen = feature;
-  dock.link({ count: new FormData(form).get("count"), feature });
+  showLink();
   if (activationsOf(feature)) {
     drawFound();
     await promote();
@@ -226,7 +230,7 @@ async function chooseToken(column) {
 function drawFound() {
   for (const name of ["quality", "tokens", "map", "legend", "table", "card"]) if (!found) parts[name].replaceChildren();
   if (!found) return;
-  dock.link({ count: new FormData(form).get("count"), ...(chosen >= 0 ? { feature: chosen } : {}) });
+  showLink();
   const { explained, l0 } = found;
   parts.quality.textContent = line(
     explained !== null && (explained < 0 ? t`The features explain nothing of what is here: they may be of another model or hook.` : t`The features explain ${inPercent(explained)} of the variance here.`),
@@ -236,6 +240,12 @@ function drawFound() {
   drawMap();
   drawTable();
   drawCard();
+}
+
+/** Has the panel's link carry the feature, too. */
+function showLink() {
+  /** @type {HTMLInputElement} */ (form.elements.namedItem("feature")).value = chosen >= 0 ? String(chosen) : "";
+  link(dock, form);
 }
 
 /** The text, each token tinted by how active the chosen feature is. */
