@@ -109,6 +109,6 @@ def test_it_waits_until_an_answer_is_written(cpu: CpuRunner, toy_model: Path) ->
 
 @pytest.mark.parametrize("after", [2, 30])
 def test_it_can_be_stopped(cpu: CpuRunner, toy_model: Path, after: int) -> None:
-    """While texts are read, and while they are laid out."""
+    """Stop it while texts are read, and while they are laid out."""
     of = cpu.run(CASES, "stopped", where=str(toy_model), texts=LETTERS + DIGITS, after=after)
     assert of == {"code": "aborted", "steps": after, "is_free": True}
