@@ -49,7 +49,8 @@ class LoadedModels:
         Where none does, it is the last one.
         """
         writing = [one for one in self._loaded if not one.is_encoder]
-        return (writing or self._loaded or [None])[-1]
+        suitable = writing or self._loaded
+        return suitable[-1] if suitable else None
 
     def find(self, name: Any, for_texts: bool = False) -> LoadedModel:
         """Return the model of that name, or where the name is None the one that suits.

@@ -23,11 +23,11 @@ def _mean(length: int) -> np.ndarray:
 
 
 def _first(length: int) -> np.ndarray:
-    return np.eye(1, length)[0]
+    return np.asarray(np.eye(1, length)[0])
 
 
 def _last(length: int) -> np.ndarray:
-    return np.eye(1, length, length - 1)[0]
+    return np.asarray(np.eye(1, length, length - 1)[0])
 
 
 def _mean_by_root(length: int) -> np.ndarray:

@@ -38,7 +38,8 @@ from py_runtime.folder.manifest import (
     Requirements,
     Source,
 )
-from py_runtime.folder.plain_safetensors import LENGTH_BYTES, header_end, parse_header
+from py_runtime.folder.plain_safetensors import header_end, parse_header
+from py_runtime.folder.safetensors_header import LENGTH_BYTES
 from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.container import TensorInfo

@@ -67,7 +67,8 @@ async def runs_of(device: Device, files: Any, texts: list[list[int]]) -> list[An
         sizes.append(list(inputs[0].shape))
         return await run(inputs, *others)
 
-    encoder.graph.run = noted  # type: ignore[method-assign]
+    graph: Any = encoder.graph
+    graph.run = noted
     vectors = await encoder.embed(texts)
     encoder.unload()
     return [sizes, vectors]

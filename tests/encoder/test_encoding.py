@@ -105,7 +105,7 @@ def test_prompts_by_name() -> None:
 @pytest.mark.parametrize("name", POOLINGS)
 def test_what_tokens_give_to_a_vector(name: str) -> None:
     shares = Encoding(name).shares(4)
-    wanted = {
+    wanted: dict[str, list[float]] = {
         "mean": [1 / 4] * 4,
         "cls": [1, 0, 0, 0],
         "last": [0, 0, 0, 1],

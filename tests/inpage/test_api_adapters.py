@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import inpage
+from py_runtime.model import writer
 from tests.adapters.written import gguf_adapter, peft_config, random_factors, write_peft
 from tests.conftest import START_SECONDS, first_line, running
 from tests.runners import wait
@@ -54,7 +55,7 @@ def completed(model: Path, *adapters: tuple[Path, float]) -> str:
     """Return what `model.complete` says once these are applied."""
 
     async def ask() -> str:
-        loaded = await inpage.load(str(model), device="cpu")
+        loaded = writer(await inpage.load(str(model), device="cpu"))
         try:
             for path, strength in adapters:
                 await loaded.adapters.load(str(path), strength)

@@ -115,7 +115,7 @@ def test_words_are_remembered_until_they_are_too_many(monkeypatch: pytest.Monkey
             asked.append(word)
             return list(map(ord, word))
 
-    words = bpe._RememberedWords(Counting())  # type: ignore[arg-type]
+    words = bpe.RememberedWords(Counting())
     for word in ("a", "b", "c", "a", "b", "c"):
         assert words[word] == [ord(word)]
     assert asked == ["a", "b", "c"], "each once"
