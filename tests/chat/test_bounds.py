@@ -4,11 +4,13 @@ Nothing here looks at a clock: what is not bounded runs into the time limit of e
 """
 
 import pytest
+from playwright.sync_api import Browser
 
 from py_runtime.chat import bounds
 from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.template import ChatTemplate
 from tests.chat.chats import USER
+from tests.runners import HEAP, started_page
 
 pytestmark = [pytest.mark.thorough]
 
@@ -260,6 +262,15 @@ SOURCES = {
     "a slice among indices": ("{{ x[1:2, 3] }}", ""),
 }
 
+RENDER = """
+from py_runtime.chat.errors import ChatTemplateError
+from py_runtime.chat.template import ChatTemplate
+try:
+    told = str(len(ChatTemplate({source!r}).render({messages!r})))
+except ChatTemplateError as error:
+    told = str(error)
+told
+"""
 EVIL = LOOPS | INTEGERS | MEMORY | WORKLOADS | SOURCES
 
 
@@ -279,6 +290,17 @@ def test_an_evil_template_is_refused(name: str, monkeypatch: pytest.MonkeyPatch)
         ChatTemplate(source).render([USER])
     assert str(caught.value).startswith("the chat template ")
     assert fault in str(caught.value)
+
+
+@pytest.mark.browser
+def test_the_page_grows_by_no_more_than_the_bound(shared_browser: Browser, site_url: str) -> None:
+    """What its heap grows by never returns; it holds a result beside what it was made of."""
+    with started_page(shared_browser, site_url) as in_page:
+        before = in_page.python(HEAP)
+        for name, (source, _) in MEMORY.items():
+            told = in_page.python(RENDER.format(source=source, messages=[USER]))
+            assert told.startswith("the chat template "), name
+        assert in_page.python(HEAP) - before <= 2 * bounds.MAX_MADE
 
 
 @pytest.mark.parametrize("fault", [RecursionError, MemoryError, SyntaxError])
