@@ -294,7 +294,7 @@ def test_an_evil_template_is_refused(name: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.browser
 def test_the_page_grows_by_no_more_than_the_bound(shared_browser: Browser, site_url: str) -> None:
-    """What its heap grows by never returns; it holds a result beside what it was made of."""
+    """Its heap never shrinks, and holds a result beside what that was made of."""
     with started_page(shared_browser, site_url) as in_page:
         before = in_page.python(HEAP)
         for name, (source, _) in MEMORY.items():
