@@ -3,6 +3,9 @@
 Nothing here looks at a clock: what is not bounded runs into the time limit of every test.
 """
 
+import gc
+import tracemalloc
+
 import pytest
 from playwright.sync_api import Browser
 
@@ -290,6 +293,33 @@ def test_an_evil_template_is_refused(name: str, monkeypatch: pytest.MonkeyPatch)
         ChatTemplate(source).render([USER])
     assert str(caught.value).startswith("the chat template ")
     assert fault in str(caught.value)
+
+
+LEFT = {
+    **{name: MEMORY[name][0] for name in ("slices of a text", "many long texts", "doubled sums")},
+    "a refusal": "{% set x = 'a' * 2**26 %}{{ raise_exception('no') }}",
+    "a success": "{% macro m() %}{{ x }}{% endmacro %}{% set x = 'a' * 2**26 %}{{ 'a' if m }}",
+}
+
+
+@pytest.mark.parametrize("source", LEFT.values(), ids=LEFT)
+def test_nothing_of_a_rendering_stays(source: str) -> None:
+    """Nothing waits for a collection either, which may come many renderings later."""
+    template, kept = ChatTemplate(source), []
+    ChatTemplate("{{ 1 }}").render([USER])  # what is imported for the first one
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        template.render([USER])
+    except ChatTemplateError as error:
+        kept.append(error)
+    finally:
+        held, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        gc.enable()
+    assert held < 2 << 20
+    assert bounds.MAX_MADE // 8 < most < bounds.MAX_MADE * 5 // 4
 
 
 @pytest.mark.browser
