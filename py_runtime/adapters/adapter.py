@@ -12,6 +12,7 @@ from py_runtime.passes.add_low_rank import Update
 
 MAX_RANK = 1024
 MAX_ALPHA = 1e6
+MAX_NUMBER = 1e30  # of a factor: times any scale, it is a float still
 QUERIES, GATES = "self_attn.q_proj", "self_attn.g_proj"
 
 
@@ -83,6 +84,8 @@ def check_factors(file: str, stored: str, down: np.ndarray, up: np.ndarray) -> N
         raise AdapterError(
             f"{file}: {short(stored)} has the rank {len(down)}; 1 to {MAX_RANK} are taken"
         )
+    if max(np.abs(each).max(initial=0) for each in (down, up)) > MAX_NUMBER:
+        raise AdapterError(f"{file}: {short(stored)} has numbers beyond {MAX_NUMBER:g}")
 
 
 def renamed(adapter: Adapter, owners: Mapping[str, str]) -> Adapter:

@@ -4,12 +4,14 @@ A template can use the syntax, filters, tests, methods and functions that are li
 else. Each of them is charged to the rendering's meter before it runs (see bounds.py).
 """
 
+import gc
 import re
 from collections.abc import Callable
 from datetime import datetime
 from operator import contains, eq, ge, gt, le, lt, ne
+from traceback import clear_frames
 from types import BuiltinMethodType, MethodType
-from typing import Any
+from typing import Any, NoReturn
 
 from jinja2 import TemplateSyntaxError, Undefined, nodes, pass_environment
 from jinja2.exceptions import SecurityError
@@ -45,6 +47,7 @@ from py_runtime.chat.syntax import CheckedSyntax, GenerationTag, GuardedCodeGene
 
 Render = Callable[[dict[str, Any]], str]
 
+MUCH = 16 << 20  # bytes that a rendering made, of which nothing is to stay
 NODE_WORK = 32  # units of work for evaluating a node of the syntax tree
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     **{"eq": eq, "ne": ne, "lt": lt, "lteq": le, "gt": gt, "gteq": ge},
@@ -79,7 +82,14 @@ def compile_template(source: str) -> Render:
 
     def render(variables: dict[str, Any]) -> str:
         environment.meter = RenderingMeter()
-        return template.render(**variables)
+        try:
+            return template.render(**variables)
+        except BaseException as error:
+            clear_frames(error.__traceback__)  # of what was made, however long the error is kept
+            raise
+        finally:
+            if environment.meter.bytes_made > MUCH:  # macros and contexts hold each other
+                gc.collect()
 
     return render
 
@@ -115,6 +125,10 @@ class GuardedEnvironment(MeteredEnvironment):
         parsed = super()._parse(source, name, filename)
         CheckedSyntax().visit(parsed)
         return parsed
+
+    def handle_exception(self, source: str | None = None) -> NoReturn:
+        """Raise the error as it is: jinja2 writes other frames, which hold what was made."""
+        raise
 
     # Attributes, items and calls ------------------------------------------------------------------
 

@@ -1,7 +1,9 @@
-"""The graph that a model runs, where something is added to its own: adapters, steering.
+"""The graph that a model runs, where something is added to its own: adapters.
 
 It shares weights and states with the model's own graph, so that a change takes a moment. Numbers
-such as strengths lie in constants that are written while the graph runs.
+such as strengths lie in constants that are written while the graph runs. What lies over it for a
+while (steering: overlay.py) and graphs with hooks take their passes and constants from here, so
+that a changed program is put together in one place.
 """
 
 import asyncio
@@ -27,8 +29,7 @@ from py_runtime.weights.constants import PlacesByName
 class Addition:
     """An addition of one owner to the graph."""
 
-    first: tuple[Pass, ...] = ()  # passes ahead of all others
-    joining: tuple[Pass, ...] = ()  # and behind those that join linears
+    joining: tuple[Pass, ...] = ()  # passes behind those that join linears
     # Constants that it adds, by their names, filled by the passes; and those that change later.
     arrays: Mapping[str, Any] = field(default_factory=dict)
     numbers: Callable[[], Mapping[str, np.ndarray]] = dict
@@ -171,11 +172,10 @@ class ChangedGraph:
 
 def passes_with(passes: Sequence[Pass], additions: Sequence[Addition]) -> tuple[Pass, ...]:
     """Return a graph's passes and those of the additions, each in its place."""
-    first = [run for each in additions for run in each.first]
     joining = [run for each in additions for run in each.joining]
     last = DEFAULT_PASSES[JOINING - 1]
     at = passes.index(last) + 1 if last in passes else len(passes)
-    return (*first, *passes[:at], *joining, *passes[at:])
+    return (*passes[:at], *joining, *passes[at:])
 
 
 class AddedConstants:

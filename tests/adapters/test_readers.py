@@ -65,6 +65,8 @@ def test_tensors_that_are_refused() -> None:
         read({**tensors, other: tensors[first]})
     with pytest.raises(InpageError, match="which do not fit each other"):
         read({**tensors, first: np.zeros((5, 16), np.float32)})
+    with pytest.raises(InpageError, match=r"q_proj' has numbers beyond 1e\+30"):
+        read({**tensors, first: np.full((4, 16), 1e38, np.float32)})
     with pytest.raises(InpageError, match="infinite or not numbers"):
         read({**tensors, first: np.full((4, 16), np.inf, np.float32)})
 

@@ -3,12 +3,17 @@
 Nothing here looks at a clock: what is not bounded runs into the time limit of every test.
 """
 
+import gc
+import tracemalloc
+
 import pytest
+from playwright.sync_api import Browser
 
 from py_runtime.chat import bounds
 from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.template import ChatTemplate
 from tests.chat.chats import USER
+from tests.runners import HEAP, started_page
 
 pytestmark = [pytest.mark.thorough]
 
@@ -260,6 +265,15 @@ SOURCES = {
     "a slice among indices": ("{{ x[1:2, 3] }}", ""),
 }
 
+RENDER = """
+from py_runtime.chat.errors import ChatTemplateError
+from py_runtime.chat.template import ChatTemplate
+try:
+    told = str(len(ChatTemplate({source!r}).render({messages!r})))
+except ChatTemplateError as error:
+    told = str(error)
+told
+"""
 EVIL = LOOPS | INTEGERS | MEMORY | WORKLOADS | SOURCES
 
 
@@ -279,6 +293,44 @@ def test_an_evil_template_is_refused(name: str, monkeypatch: pytest.MonkeyPatch)
         ChatTemplate(source).render([USER])
     assert str(caught.value).startswith("the chat template ")
     assert fault in str(caught.value)
+
+
+LEFT = {
+    **{name: MEMORY[name][0] for name in ("slices of a text", "many long texts", "doubled sums")},
+    "a refusal": "{% set x = 'a' * 2**26 %}{{ raise_exception('no') }}",
+    "a success": "{% macro m() %}{{ x }}{% endmacro %}{% set x = 'a' * 2**26 %}{{ 'a' if m }}",
+}
+
+
+@pytest.mark.parametrize("source", LEFT.values(), ids=LEFT)
+def test_nothing_of_a_rendering_stays(source: str) -> None:
+    """Nothing waits for a collection either, which may come many renderings later."""
+    template, kept = ChatTemplate(source), []
+    ChatTemplate("{{ 1 }}").render([USER])  # what is imported for the first one
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        template.render([USER])
+    except ChatTemplateError as error:
+        kept.append(error)
+    finally:
+        held, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        gc.enable()
+    assert held < 2 << 20
+    assert bounds.MAX_MADE // 8 < most < bounds.MAX_MADE * 5 // 4
+
+
+@pytest.mark.browser
+def test_the_page_grows_by_no_more_than_the_bound(shared_browser: Browser, site_url: str) -> None:
+    """Its heap never shrinks, and holds a result beside what that was made of."""
+    with started_page(shared_browser, site_url) as in_page:
+        before = in_page.python(HEAP)
+        for name, (source, _) in MEMORY.items():
+            told = in_page.python(RENDER.format(source=source, messages=[USER]))
+            assert told.startswith("the chat template "), name
+        assert in_page.python(HEAP) - before <= 2 * bounds.MAX_MADE
 
 
 @pytest.mark.parametrize("fault", [RecursionError, MemoryError, SyntaxError])

@@ -91,6 +91,20 @@ def test_what_does_not_fit_is_said(user: User) -> None:
     expect(user.page.get_by_role("group", name="Adapters of the model")).to_be_hidden()
 
 
+def test_addresses_of_elsewhere_are_not_asked(user: User) -> None:
+    user.requests.clear()
+    for where in (
+        "https://elsewhere.example/own",
+        "//elsewhere.example/own",
+        "http://localhost:1/own",
+        f"{user.url.replace('://', '://a@')}own",
+        "data:application/json,{}",
+    ):
+        load = "where => inpage.adapters.load(where).then(() => '', ({message}) => message)"
+        assert "adapters come from this one" in user.page.evaluate(load, where), where
+    assert [each for each in user.requests if "own" in each or "data:" in each] == []
+
+
 def test_samplers_are_chosen_in_the_settings(user: User) -> None:
     user.page.evaluate("code => inpage.python(code)", OWN_SAMPLER)
     user.page.locator("header [data-opens=settings]").click()
