@@ -62,7 +62,7 @@ KNOWN_MODULES = ("Transformer", "Pooling", "Normalize")
 
 @dataclass(frozen=True)
 class Encoding:
-    """What becomes of a text, and of its hidden states."""
+    """The steps from a text to a vector: prompt, ids, and what is made of hidden states."""
 
     pooling: str = MEAN
     is_normalised: bool = True

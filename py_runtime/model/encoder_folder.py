@@ -11,7 +11,7 @@ from py_runtime.program import Program
 
 @dataclass(frozen=True)
 class EncoderFolder(ModelFolder):
-    """What a store opens where a model encodes texts and writes none."""
+    """A folder as a store opens it where a model encodes texts and writes none."""
 
     encoding: Encoding
     config: EncoderConfig

@@ -1,4 +1,4 @@
-"""How encoders ask to be used, and what their files may not say."""
+"""The ways in which encoders ask to be used, and what their files may not say."""
 
 from typing import Any
 

@@ -87,7 +87,7 @@ def test_a_gguf_file_gives_the_same(
 
 
 def test_texts_are_encoded_together_with_little_padding(tmp_path: Path, native: Runner) -> None:
-    """What each text gets does not depend on its neighbours, nor on the order they come in."""
+    """Vectors of texts depend neither on their neighbours nor on their order."""
     model = make_encoder("bert")
     texts = [text for batch in batches() for text in batch]
     files = files_of(tmp_path, model)

@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Scales:
-    """How activations were normalised: (x - shift) / scale, each [S, 1]."""
+    """The normalisation of activations: (x - shift) / scale, each [S, 1]."""
 
     shift: np.ndarray
     scale: np.ndarray

@@ -1,4 +1,4 @@
-"""How files lay out a sparse autoencoder: the names and shapes of tensors, and the configuration.
+"""The layouts of sparse autoencoders in files: names and shapes of tensors, and configurations.
 
 SAELens: W_enc [D, F], b_enc, W_dec [F, D], b_dec, a threshold (JumpReLU) or gates. Gemma Scope: the
 same, in small letters since its second edition. EleutherAI: encoder.weight [F, D], encoder.bias,
