@@ -147,7 +147,7 @@ def test_keys_lead_from_text_to_text_and_zoom(with_chats: User) -> None:
     expect(panel.locator(".map-told")).to_contain_text("Line 1")
     user.page.keyboard.press("End")
     expect(panel.locator(".map-told")).to_contain_text("Line 3")
-    chosen = panel.get_by_role("option", selected=True)
+    chosen = plane.get_by_role("option", selected=True)
     expect(chosen).to_have_count(1)
     before = spots.nth(0).get_attribute("transform")
     user.page.keyboard.press("+")
