@@ -320,7 +320,8 @@ def test_the_first_tokens_of_a_file_are_used(counting: User) -> None:
 
 
 def test_the_first_pages_of_a_pdf_are_used(counting: User) -> None:
-    pages = [text_at(700, f"Page {number} " + "x" * 300) for number in range(1, 6)]
+    rest = "".join(text_at(700 - 20 * line, "x" * 60) for line in range(1, 6))
+    pages = [text_at(700, f"Page {number}") + rest for number in range(1, 6)]
     counting.page.locator("#attachFiles").set_input_files(
         {"name": "paper.pdf", "mimeType": "application/pdf", "buffer": pdf(pages)}
     )
@@ -332,7 +333,7 @@ def test_the_first_pages_of_a_pdf_are_used(counting: User) -> None:
     counting.composer.press("Enter")
     counting.answered()
     read: str = counting.page.evaluate("inpage.asked.messages.at(-1).content")
-    assert read.startswith("paper.pdf · the first 2 of 5 pages:\n\n```text\nPage 1 xxx")
+    assert read.startswith("paper.pdf · the first 2 of 5 pages:\n\n```text\nPage 1\nxxx")
     assert "Page 2" in read
     assert "Page 3" not in read
 

@@ -18,11 +18,13 @@ const ENOUGH = 0.97; // of the room: a part of a file need not be longer
 const MAX_COUNTS = 12; // until a part is found
 const LEAST = 16; // tokens that are worth offering
 const MAX_FILES = 3; // for which something is offered: the longest
+const PAUSE_MILLISECONDS = 400; // without a key, until what is typed is counted
 const WORD = 100; // characters: a part ends between two words, unless one is longer
 
 const { draft, tooLong } = page;
 
 let turn = 0;
+let typing = 0; // the timer
 
 /** Whether the message in the composer cannot be sent as it is; then that is told, with what can be done. */
 export async function isRefused() {
@@ -161,5 +163,9 @@ function wordsOf(text, end) {
 
 on("draftcounted", () => { if (!tooLong.hidden) isTooLong(); });
 on("fileschange", () => { if (!tooLong.hidden && answers.length) isTooLong(); }); // then nobody counts
+draft.addEventListener("input", () => {
+  clearTimeout(typing);
+  if (!tooLong.hidden) typing = setTimeout(isTooLong, PAUSE_MILLISECONDS);
+});
 on("chatshown", hide);
 on("messagesent", hide);
