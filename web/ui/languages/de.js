@@ -70,7 +70,7 @@ export const texts = {
   "From this prompt": "Aus diesem Prompt",
   "Into this prompt": "In diesen Prompt",
   "Its answer": "Seine Antwort",
-  "what the model says": "was das Modell sagt",
+  "the likeliest": "die erwartete",
   "What is moved": "Was verschoben wird",
   "The residual stream": "Der Residualstrom",
   "What attention adds": "Was die Aufmerksamkeit addiert",

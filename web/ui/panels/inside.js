@@ -154,13 +154,13 @@ export function legend(low, high) {
   return make("p", { class: "inside-legend" }, low, draw("svg", { viewBox: "0 0 120 10", width: 120, height: 10, "aria-hidden": "true" }, ...steps), high);
 }
 
-/** Draws again what is as wide as the panel whenever that changes. @type {(element: HTMLElement, draw: () => void) => void} */
-export function drawnAsWide(element, draw) {
+/** Draws again what is as wide as the panel whenever that changes. @type {(element: HTMLElement, drawAgain: () => void) => void} */
+export function drawnAsWide(element, drawAgain) {
   let width = element.clientWidth;
   new ResizeObserver(() => {
     if (!element.clientWidth || element.clientWidth === width) return;
     width = element.clientWidth;
-    draw();
+    drawAgain();
   }).observe(element);
 }
 
