@@ -70,7 +70,7 @@ export const texts = {
   "From this prompt": "Aus diesem Prompt",
   "Into this prompt": "In diesen Prompt",
   "Its answer": "Seine Antwort",
-  "what the model says": "was das Modell sagt",
+  "the likeliest": "die erwartete",
   "What is moved": "Was verschoben wird",
   "The residual stream": "Der Residualstrom",
   "What attention adds": "Was die Aufmerksamkeit addiert",
@@ -119,8 +119,8 @@ export const texts = {
   "Turn it off in Steering…": "In „Lenken“ abschalten …",
   "It fires below zero: these are the tokens that it promotes like that.": "Es feuert unter null: Das sind die Tokens, die es so fördert.",
   "What the neuron promotes": "Was das Neuron fördert",
-  "Logit per unit": "Logit je Einheit",
-  "Logit here": "Logit hier",
+  "Logits are for one unit of its activation, before the last norm scales them.": "Logits gelten für eine Einheit seiner Aktivierung, bevor die letzte Norm sie skaliert.",
+  "Logit": "Logit",
 
   // The map of texts
   "Map": "Karte",

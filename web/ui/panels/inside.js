@@ -154,5 +154,15 @@ export function legend(low, high) {
   return make("p", { class: "inside-legend" }, low, draw("svg", { viewBox: "0 0 120 10", width: 120, height: 10, "aria-hidden": "true" }, ...steps), high);
 }
 
+/** Draws again what is as wide as the panel whenever that changes. @type {(element: HTMLElement, drawAgain: () => void) => void} */
+export function drawnAsWide(element, drawAgain) {
+  let width = element.clientWidth;
+  new ResizeObserver(() => {
+    if (!element.clientWidth || element.clientWidth === width) return;
+    width = element.clientWidth;
+    drawAgain();
+  }).observe(element);
+}
+
 /** Numbers of a row in an array of two dims. @type {(array: import("../../inpage.js").GlassArray, row: number) => Float32Array | Int32Array | Uint8Array} */
 export const rowOf = ({ shape, data }, row) => data.subarray(row * shape[1], (row + 1) * shape[1]);

@@ -5,7 +5,7 @@
 import { openPanel } from "../panels.js";
 import { styleSheet } from "../styles.js";
 import { decimal, t } from "../wording.js";
-import { layersWith, link, textForm, tokensOf, tokenStrip, visibleText, watched } from "./inside.js";
+import { drawnAsWide, layersWith, link, textForm, tokensOf, tokenStrip, visibleText, watched } from "./inside.js";
 import { draw, fill, labelled, make, numberField, tableOf } from "./room.js";
 
 /** @typedef {{ token: number, text: string, logit: number }} Promoted */
@@ -28,6 +28,7 @@ let parts;
 let text;
 /** @type {Found | undefined} */
 let found;
+let chosen = 0; // of the neurons
 /** @type {SVGSVGElement | null} */
 let drawing = null;
 
@@ -36,7 +37,8 @@ export async function show(element, settings, given) {
   dock = given;
   await Promise.all(loadStyles.map((load) => load()));
   if (root === element && !settings.message) return;
-  build(root = element, settings);
+  if (root !== element) drawnAsWide(root = element, () => drawNeurons(chosen));
+  build(element, settings);
   if (settings.message) await look();
 }
 
@@ -75,7 +77,7 @@ async function look() {
     const answer = await neuronsAt(at);
     if (!answer || own !== text) return;
     found = answer;
-    drawNeurons();
+    drawNeurons(0);
   }
 }
 
@@ -94,17 +96,19 @@ async function neuronsAt(at) {
 
 // ---- a row for each neuron: its bar, and what it promotes
 
-function drawNeurons() {
-  const { neurons, texts } = /** @type {Found} */ (found);
+/** Draws them with one that is chosen. @param {number} at */
+function drawNeurons(at) {
+  if (!found) return;
+  const { neurons, texts } = found;
   const width = Math.min(Math.max(root.clientWidth, 320), 760);
   const height = ROW * neurons.length + 2;
   const largest = Math.max(...neurons.map(({ activation }) => Math.abs(activation)));
-  const rows = neurons.map(({ layer, neuron, activation, promotes }, at) => {
-    const y = at * ROW + 1;
+  const rows = neurons.map(({ layer, neuron, activation, promotes }, row) => {
+    const y = row * ROW + 1;
     const words = t`Neuron ${String(neuron)} of layer ${layer} fires at ${decimal(activation, 2)} and promotes ${promotes.map((each) => visibleText(each.text, 20)).join(", ")}`;
     const long = (Math.abs(activation) / largest) * (BAR - 44);
     return draw(
-      "g", { class: "cell", role: "button", tabindex: at ? -1 : 0, "aria-label": words, "aria-pressed": "false", onclick: () => choose(at), onkeydown: (/** @type {KeyboardEvent} */ event) => move(event, at) },
+      "g", { class: "cell", role: "button", "aria-label": words, onclick: () => choose(row), onkeydown: (/** @type {KeyboardEvent} */ event) => move(event, row) },
       draw("rect", { x: 1, y: y + 1, width: width - 2, height: ROW - 2, rx: 5, class: "row" }),
       draw("text", { x: 8, y: y + 17, class: "layer" }, `${layer} · ${neuron}`),
       draw("rect", { x: NAME, y: y + 7, width: Math.max(long, 1), height: 12, rx: 2, class: activation < 0 ? "bar-down" : "bar-up" }),
@@ -115,7 +119,7 @@ function drawNeurons() {
   drawing = draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "inside-drawing inside-neurons", role: "group", "aria-label": t`The neurons that fire most` }, ...rows);
   parts.facts.textContent = t`Layer and number of the neurons that fire most at “${visibleText(texts.at(-1) ?? "", 24)}”, how strongly, and the tokens that each makes likelier. Choose one to see more and to turn it off.`;
   fill(parts.map, drawing);
-  choose(0);
+  choose(at);
 }
 
 /** What a neuron promotes, as much of it as there is room for. @type {(promotes: Promoted[], left: number, y: number, right: number) => SVGElement[]} */
@@ -139,6 +143,7 @@ function pills(promotes, left, y, right) {
 
 /** @param {number} at */
 function choose(at) {
+  chosen = at;
   const { layer, neuron, activation, promotes } = /** @type {Found} */ (found).neurons[at];
   drawing?.querySelectorAll(".cell").forEach((row, other) => {
     row.setAttribute("aria-pressed", String(other === at));
@@ -148,10 +153,8 @@ function choose(at) {
     parts.details,
     make("h3", {}, t`Neuron ${String(neuron)} of layer ${layer}`),
     make("div", { class: "room-tools" }, make("button", { type: "button", onclick: () => openPanel("steering", { part: "neuron", layer, number: neuron }) }, t`Turn it off in Steering…`)),
-    activation < 0 && make("p", { class: "room-facts" }, t`It fires below zero: these are the tokens that it promotes like that.`),
-    tableOf(t`What the neuron promotes`, [t`Token`, t`Logit per unit`, t`Logit here`], promotes.map((each) => [
-      visibleText(each.text, 40), decimal(each.logit, 3), decimal(each.logit * Math.abs(activation), 2),
-    ]), [1, 2]),
+    make("p", { class: "room-facts" }, activation < 0 ? t`It fires below zero: these are the tokens that it promotes like that.` : "", " ", t`Logits are for one unit of its activation, before the last norm scales them.`),
+    tableOf(t`What the neuron promotes`, [t`Token`, t`Logit`], promotes.map(({ text: token, logit }) => [visibleText(token, 40), decimal(logit, 3)]), [1]),
   );
 }
 

@@ -5,7 +5,7 @@
 
 import { styleSheet } from "../styles.js";
 import { decimal, line, t } from "../wording.js";
-import { link, rowOf, textForm, tokensOf, tokenStrip, visibleText, watched } from "./inside.js";
+import { drawnAsWide, link, rowOf, textForm, tokensOf, tokenStrip, visibleText, watched } from "./inside.js";
 import { layerChart } from "./layer_chart.js";
 import { colourOf, fill, make, tableOf } from "./room.js";
 
@@ -39,6 +39,7 @@ let parts;
 let found;
 /** @type {SVGSVGElement | null} */
 let drawing = null;
+let chosen = -1; // a token, or all of them
 /** @type {(at: number) => void} */
 let choose = () => {}; // shows the norms at a token; −1: the median of all
 
@@ -47,7 +48,8 @@ export async function show(element, settings, given) {
   dock = given;
   await Promise.all(loadStyles.map((load) => load()));
   if (root === element && !settings.message) return;
-  build(root = element, settings);
+  if (root !== element) drawnAsWide(root = element, () => drawChart(chosen));
+  build(element, settings);
   if (settings.message) await look();
 }
 
@@ -86,7 +88,7 @@ function showTokens() {
   choose = (at) => {
     mark(at);
     all.ariaPressed = String(at < 0);
-    drawChart(at);
+    drawChart(chosen = at);
   };
   choose(-1);
 }
@@ -99,7 +101,8 @@ const inDigits = (value) => decimal(value, Math.abs(value) >= 100 ? 0 : Math.abs
 
 /** Draws it on a scale of powers of ten: the norms of a text span several. @param {number} at the token that is chosen; none: −1 */
 function drawChart(at) {
-  const { stream, mixers, mlps, names, texts } = /** @type {Norms} */ (found);
+  if (!found) return;
+  const { stream, mixers, mlps, names, texts } = found;
   const layers = stream.shape[0];
   const of = (/** @type {GlassArray} */ array, /** @type {number} */ row) => (at < 0 ? medianOf(rowOf(array, row)) : rowOf(array, row)[at]);
   const added = (/** @type {GlassArray} */ array, /** @type {(string | null)[]} */ having) => Array.from({ length: layers }, (_, row) => (row && having[row - 1] ? of(array, row - 1) : NaN));

@@ -50,7 +50,7 @@ export async function show(element, settings, given) {
 /** @param {HTMLElement} element @param {Record<string, any>} settings */
 function build(element, settings) {
   const prompt = (/** @type {"clean" | "corrupted"} */ name) => make("input", { type: "text", name, required: true, dir: "auto", value: settings[name] ?? EXAMPLE[name] });
-  const answer = (/** @type {string} */ name) => make("input", { type: "text", name, dir: "auto", value: settings[name], placeholder: t`what the model says` });
+  const answer = (/** @type {string} */ name) => make("input", { type: "text", name, dir: "auto", value: settings[name], placeholder: t`the likeliest` });
   const option = (/** @type {string} */ value, /** @type {string} */ words) => make("option", { value, selected: settings.site === value }, words);
   form = linkedForm(
     dock, look,
