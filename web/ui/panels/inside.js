@@ -112,10 +112,10 @@ export async function watched(dock, fault, words, work) {
   }
 }
 
-/** Writes a token so that its spaces can be seen, in so many letters at most. @type {(text: string, most?: number) => string} */
+/** Writes a token so that its spaces can be seen, in so many letters at most; one that stands for no letter is "∅". @type {(text: string, most?: number) => string} */
 export function visibleText(text, most = 12) {
   const whole = text.replaceAll(" ", "␣").replaceAll("\n", "↵").replaceAll("\t", "⇥");
-  return whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
+  return whole.length > most ? `${whole.slice(0, most - 1)}…` : whole || "∅";
 }
 
 /**
