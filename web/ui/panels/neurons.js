@@ -108,7 +108,8 @@ function drawNeurons(at) {
     const words = t`Neuron ${String(neuron)} of layer ${layer} fires at ${decimal(activation, 2)} and promotes ${promotes.map((each) => visibleText(each.text, 20)).join(", ")}`;
     const long = (Math.abs(activation) / largest) * (BAR - 44);
     return draw(
-      "g", { class: "cell", role: "button", "aria-label": words, onclick: () => choose(row), onkeydown: (/** @type {KeyboardEvent} */ event) => move(event, row) },
+      "g", { class: "cell", role: "button", onclick: () => choose(row), onkeydown: (/** @type {KeyboardEvent} */ event) => move(event, row) },
+      draw("title", {}, words),
       draw("rect", { x: 1, y: y + 1, width: width - 2, height: ROW - 2, rx: 5, class: "row" }),
       draw("text", { x: 8, y: y + 17, class: "layer" }, `${layer} · ${neuron}`),
       draw("rect", { x: NAME, y: y + 7, width: Math.max(long, 1), height: 12, rx: 2, class: activation < 0 ? "bar-down" : "bar-up" }),
