@@ -23,6 +23,28 @@ QUESTION = "What is the capital of France? Answer in one sentence."
 COLOURS = 256  # in the palette of a PNG
 DOCK_PERCENT = "64"  # of the window
 
+# For the map: lines about four things.
+LINES = """Chop the onions and fry them in butter until they are golden.
+Add a pinch of salt to the dough and let it rest for an hour.
+Bake the bread at 220 degrees until the crust is brown.
+Stir the soup slowly and season it with pepper.
+Whisk the eggs with sugar, then fold in the flour.
+Gravity bends light that passes near a massive star.
+An electron can be in two places until it is measured.
+The speed of light is the same for every observer.
+Energy can change its form, but it is never lost.
+Atoms consist of protons, neutrons and electrons.
+for (let i = 0; i < items.length; i++) total += items[i];
+def add(a, b): return a + b
+SELECT name FROM users WHERE age > 30 ORDER BY name;
+if (error) throw new Error("the file was not found");
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+Der Zug nach Berlin hat heute zwanzig Minuten Verspätung.
+Am Sonntag gehen wir mit den Kindern in den Zoo.
+Das Wetter wird morgen kühler, und es regnet.
+Meine Schwester wohnt seit drei Jahren in Hamburg.
+Bitte vergiss nicht, die Fenster zu schließen."""
+
 Show = Callable[[Page, Locator], None]  # opens a panel's most telling state
 
 
@@ -53,6 +75,14 @@ def build_vector(page: Page, panel: Locator) -> None:
     slider.fill("0.5")
 
 
+def draw_map(page: Page, panel: Locator) -> None:
+    """Draw a map of some lines."""
+    panel.get_by_label("Map of").select_option("own")
+    panel.get_by_label("Lines", exact=True).fill(LINES)
+    panel.get_by_role("button", name="Draw the map").click()
+    panel.get_by_role("option").first.wait_for()
+
+
 def run_experiment(page: Page, panel: Locator) -> None:
     """Run an experiment of the notebook's gallery."""
     page.evaluate("location.hash = '#panel=notebook&experiment=norms'")
@@ -76,6 +106,7 @@ VIEWS: dict[str, Show] = {
     "norms": press("Look", "svg.wide"),
     "neurons": press("Look", ".cell"),
     "steering": build_vector,
+    "map": draw_map,
     "timeline": wait_for("rect[role=option]"),
     "graph": open_op,
     "memory": wait_for("table"),
@@ -113,7 +144,9 @@ def shoot_views(page: Page, folder: Path, wanted: list[str]) -> None:
 def save(screenshot: bytes, path: Path) -> None:
     """Write a screenshot with a palette, which takes a third of the bytes."""
     image = Image.open(io.BytesIO(screenshot)).convert("RGB")
-    image.quantize(COLOURS, kmeans=1, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        path, optimize=True
+    )
     print(f"{path}: {path.stat().st_size:,} bytes")
 
 

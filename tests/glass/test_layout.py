@@ -1,6 +1,5 @@
 """Points in two dimensions for vectors in many."""
 
-import asyncio
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.glass.layout import STEPS, groups, neighbours, principal
+from tests.runners import wait
 
 WIDTH = 40
 
@@ -22,16 +22,16 @@ def clouds(*sizes: int, apart: float = 12.0) -> np.ndarray:
 
 
 def components(vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return asyncio.run(principal(vectors, count, CancelToken()))
+    return wait(principal(vectors, count, CancelToken()))
 
 
 def tsne(vectors: np.ndarray) -> np.ndarray:
     points, _ = components(vectors, 30)
-    return asyncio.run(neighbours(points, points[:, :2], lambda *_: None, CancelToken()))
+    return wait(neighbours(points, points[:, :2], lambda *_: None, CancelToken()))
 
 
 def grouped(vectors: np.ndarray) -> list[int]:
-    found: list[int] = asyncio.run(groups(vectors, CancelToken())).tolist()
+    found: list[int] = wait(groups(vectors, CancelToken())).tolist()
     return found
 
 
@@ -99,9 +99,7 @@ def test_every_step_is_told() -> None:
     for count in (2, 9):
         steps: list[tuple[int, int]] = []
         points = clouds(count)
-        asyncio.run(
-            neighbours(points, points[:, :2], lambda *s, to=steps: to.append(s), CancelToken())
-        )
+        wait(neighbours(points, points[:, :2], lambda *s, to=steps: to.append(s), CancelToken()))
         assert steps[-1] == (STEPS, STEPS)
 
 

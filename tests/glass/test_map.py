@@ -1,6 +1,5 @@
 """A map of texts: places by the model's embeddings, the same each time, whatever the texts are."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from py_runtime.base.cancel import CancelToken
 from py_runtime.glass.layout import STEPS, principal
 from py_runtime.glass.views.map import MAX_TEXTS, MAX_TOKENS
-from tests.runners import CpuRunner
+from tests.runners import CpuRunner, wait
 
 pytestmark = pytest.mark.torch
 
@@ -87,7 +86,7 @@ def test_all_places_are_numbers_and_progress_reaches_its_end(found: Any) -> None
 def test_places_are_those_of_the_embeddings(cpu: CpuRunner, toy_model: Path, pooling: str) -> None:
     texts = [*LETTERS, *DIGITS]
     of = cpu.run(CASES, "embeddings", where=str(toy_model), texts=texts, pooling=pooling)
-    points, shares = asyncio.run(principal(of["vectors"], 2, CancelToken()))
+    points, shares = wait(principal(of["vectors"], 2, CancelToken()))
     np.testing.assert_allclose(of["map"]["principal"], points, atol=1e-5)
     np.testing.assert_allclose(of["map"]["shares"], shares, atol=1e-6)
 

@@ -100,8 +100,8 @@ FAULTS: list[tuple[str, Any, str]] = [
     ),
     (
         "post_processor",
-        {"type": "RobertaProcessing"},
-        "post_processor: 'RobertaProcessing' is not supported",
+        {"type": "ByteLevels"},
+        "post_processor: 'ByteLevels' is not supported",
     ),
     (
         "post_processor",

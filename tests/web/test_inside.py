@@ -130,6 +130,7 @@ def rows_of(user: User) -> list[dict[str, Any]]:
 def test_a_heat_map_is_read_with_the_arrow_keys(answered: User) -> None:
     lens = look(answered, "lens", "the lazy dog")
     cells = lens.locator(".cell")
+    expect(lens.locator(".head")).to_have_text(["the", "␣lazy", "␣dog"])
     expect(cells).to_have_count(3 * 3)
     lens.locator(".inside-map svg").focus()
     answered.page.keyboard.press("ArrowDown")
