@@ -80,7 +80,7 @@ def draw_map(page: Page, panel: Locator) -> None:
     panel.get_by_label("Map of").select_option("own")
     panel.get_by_label("Lines", exact=True).fill(LINES)
     panel.get_by_role("button", name="Draw the map").click()
-    panel.get_by_role("option").first.wait_for()
+    panel.locator("svg").get_by_role("option").first.wait_for()
 
 
 def run_experiment(page: Page, panel: Locator) -> None:
@@ -94,6 +94,7 @@ def run_experiment(page: Page, panel: Locator) -> None:
 
 def open_op(page: Page, panel: Locator) -> None:
     """Choose an op of the graph, so that its arguments and costs show."""
+    page.evaluate("location.hash = '#panel=graph&section=layer 3&tokens=1&context=128'")
     panel.get_by_role("button", name="swiglu").click()
     panel.get_by_role("table", name="Arguments").wait_for()
 

@@ -14,6 +14,14 @@ def layers_of(model: PreTrainedModel) -> Any:
     return getattr(base, "language_model", base).layers
 
 
+def heads_of(attention: Any, part: str) -> Any:
+    """Return what gives queries, keys or values: a norm of all heads together belongs to it."""
+    projection = getattr(attention, f"{part}_proj")
+    norm = getattr(attention, f"{part}_norm", None)
+    is_whole = norm is not None and norm.weight.numel() == projection.out_features
+    return norm if is_whole else projection
+
+
 def activations(model: PreTrainedModel, tokens: list[int]) -> dict[str, np.ndarray]:
     """Return what hooks of torch see in one run, with the logits as "logits"."""
     found: dict[str, torch.Tensor] = {}
@@ -37,7 +45,7 @@ def activations(model: PreTrainedModel, tokens: list[int]) -> dict[str, np.ndarr
             is_gated = queries is not None and queries.out_features != out.in_features
             for part in "qkv"[is_gated:]:
                 if hasattr(attention, f"{part}_proj"):
-                    keep(f"{path}.attn.hook_{part}", getattr(attention, f"{part}_proj"))
+                    keep(f"{path}.attn.hook_{part}", heads_of(attention, part))
             if not is_gated:
                 keep(f"{path}.attn.hook_z", out, given=True)
         mlp = getattr(layer, "mlp", getattr(layer, "feed_forward", None))
@@ -53,6 +61,10 @@ def activations(model: PreTrainedModel, tokens: list[int]) -> dict[str, np.ndarr
         out = model(torch.tensor([tokens]), output_attentions=True, use_cache=False)
     for handle in handles:
         handle.remove()
+    # The program's stream is in units of what a layer adds: weights hold Granite's multiplier.
+    unit = getattr(model.config, "residual_multiplier", 1.0)
+    for name in [name for name in found if "hook_resid" in name]:
+        found[name] = found[name] / unit
     attending = [n for n, layer in enumerate(layers_of(model)) if hasattr(layer, "self_attn")]
     patterns = [each for each in out.attentions or () if each is not None]
     if len(patterns) == len(attending):
