@@ -72,10 +72,7 @@ THOROUGH = (
 SITE_FILES = ["site.json", *(pytest.param(file, marks=pytest.mark.thorough) for file in THOROUGH)]
 
 
-@pytest.mark.parametrize(
-    "file",
-    [SITE_FILES[0], *(pytest.param(one, marks=pytest.mark.thorough) for one in SITE_FILES[1:])],
-)
+@pytest.mark.parametrize("file", SITE_FILES)
 def test_python_does_not_load(browser: Browser, site_url: str, file: str) -> None:
     page = browser.new_page()
     page.route(SNAPSHOT, lambda route: route.abort())
