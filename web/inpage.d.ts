@@ -89,9 +89,10 @@ export interface Inpage {
    * to what `load` gave of the last one; to null if there was none.
    */
   restart(options?: LoadOptions): Promise<LoadedModel | OpenedFiles | null>;
-  /** The calls of the page's notebook (`web/calls.d.ts`): for scripts, `python` is simpler. */
-  notebook<Name extends "cell" | "complete_code" | "answer_cell">(
-    call: Name, fields: import("./calls.js").Calls[Name], options?: { onEvent?: (event: any) => void; signal?: AbortSignal },
+  /** The calls of the page's notebook: for scripts, `python` is simpler. */
+  notebook(
+    call: "cell" | "complete_code" | "answer_cell", fields: any,
+    options?: { onEvent?: (event: any) => void; signal?: AbortSignal },
   ): Promise<any>;
   /** Hears what a user should be told although nothing failed; gives the function that ends it. */
   onNotice(listener: (notice: Notice) => void): () => void;

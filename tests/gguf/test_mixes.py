@@ -15,7 +15,7 @@ from py_runtime.gguf.model import open_model
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
 from py_runtime.graph.builder import Builder, LaunchSpec
-from py_runtime.model import gguf_store
+from py_runtime.model import program_sizes
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.weights.byte_source import FileSource
 from tests.decoder.test_program import Canonical
@@ -72,7 +72,7 @@ def test_a_head_beyond_what_the_device_binds(
     most = 132_000  # all but weights needs less
     limits = native.device.limits | {"max_storage_buffer_binding_size": most}
     monkeypatch.setattr(native.device, "limits", limits)
-    monkeypatch.setattr(gguf_store, "PORTABLE", KernelTarget(binding_bytes=most))
+    monkeypatch.setattr(program_sizes, "PORTABLE", KernelTarget(binding_bytes=most))
     monkeypatch.setitem(MIXES, "large", k_mix("Q4_K", "F16"))
     check("llama", "large", tmp_path, native)
 
