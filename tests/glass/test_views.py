@@ -94,7 +94,7 @@ def test_heads_are_labelled_by_what_they_do() -> None:
 @pytest.mark.model
 @pytest.mark.thorough
 def test_the_default_model_has_heads_of_each_kind(cpu: CpuRunner) -> None:
-    text = "The cat sat on the mat because the cat was tired of the dog."
+    text = "Red fox, blue hat, old tree, cold lake. Red fox, blue hat, old tree, cold lake."
     heads = cpu.run(CASES, "labelled", where="models/SmolLM2-135M-Instruct", text=text)
     labels = [each["label"] for each in heads]
     assert {"previous token", "first token", "induction"} <= set(labels)
@@ -166,7 +166,17 @@ def test_patching(model: Any, wanted: dict[str, np.ndarray], found: Any) -> None
 @pytest.mark.thorough
 def test_views_of_other_mixers(exported: Exported, cpu: CpuRunner, family: str) -> None:
     _, where = exported(family)
-    found = cpu.run(CASES, "views", where=where, tokens=TOKENS, others=OTHERS)
+    attending = 3 if family == "qwen3.5" else 1  # the first layer that has attention
+    has_neurons = family != "gpt-oss"  # its MLPs are experts
+    found = cpu.run(
+        CASES,
+        "views",
+        where=where,
+        tokens=TOKENS,
+        others=OTHERS,
+        attending=attending,
+        has_neurons=has_neurons,
+    )
     assert found["patch"]["effects"]["resid_pre"][0, 3] == pytest.approx(1, abs=2e-3)
 
 

@@ -11,16 +11,25 @@ from py_runtime.gpu import Device
 from py_runtime.model import Model
 
 
-async def views(device: Device, where: str, tokens: list[int], others: list[int]) -> Any:
-    """Return each view of some tokens, as plain data."""
+async def views(
+    device: Device,
+    where: str,
+    tokens: list[int],
+    others: list[int],
+    attending: int = 1,
+    has_neurons: bool = True,
+) -> Any:
+    """Return each view of some tokens, as plain data; of attention that of one layer."""
     model = await Model.load(device, where)
     steps: list[tuple[int, int]] = []
     try:
         return {
             "lens": await lens(model, tokens, race=3, at=-2, positions=[4, -1]),
-            "attention": await attention(model, tokens, layers=1),
+            "attention": await attention(model, tokens, layers=attending),
             "norms": await norms(model, tokens, outliers=3),
-            "neurons": await neurons(model, tokens, k=4, promoted=3, position=5),
+            "neurons": await neurons(model, tokens, k=4, promoted=3, position=5)
+            if has_neurons
+            else None,
             "patch": await patch(
                 model,
                 tokens,

@@ -44,6 +44,10 @@ async def neurons(
     checked_count(promoted, MAX_PROMOTED, "promoted")
     space = Workspace.of(model)
     having = space.layers_with("mlp.hook_post")
+    if not having:
+        raise RequestError(
+            "no layer has neurons to show: the MLPs are experts", "layers"
+        )
     listed = having if layers is None else [layers] if isinstance(layers, int) else list(layers)
     if not listed or any(layer not in having for layer in listed):
         raise RequestError(f"layers with neurons are {', '.join(map(str, having))}", "layers")
