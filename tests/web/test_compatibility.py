@@ -39,7 +39,8 @@ def page(browser_type: BrowserType, toy_site_url: str) -> Iterator[Page]:
 
 def test_the_model_computes_as_torch_does(page: Page) -> None:
     report = page.evaluate("inpage.ready")
-    assert report["features"] == []  # not even subgroups, which its Vulkan has
+    # Not even subgroups, which its Vulkan has; clocks compute nothing.
+    assert set(report["features"]) <= {"timestamp-query"}
     page.evaluate("name => inpage.load(name).then(() => null)", NAME)
     verified = page.evaluate("inpage.verify()")
     assert verified["ok"] is True

@@ -45,9 +45,7 @@ async def neurons(
     space = Workspace.of(model)
     having = space.layers_with("mlp.hook_post")
     if not having:
-        raise RequestError(
-            "no layer has neurons to show: the MLPs are experts", "layers"
-        )
+        raise RequestError("no layer has neurons to show: the MLPs are experts", "layers")
     listed = having if layers is None else [layers] if isinstance(layers, int) else list(layers)
     if not listed or any(layer not in having for layer in listed):
         raise RequestError(f"layers with neurons are {', '.join(map(str, having))}", "layers")
