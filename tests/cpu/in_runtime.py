@@ -202,8 +202,9 @@ async def faults_after(device: Any, harm: str) -> list[str]:
     await asyncio.sleep(0.1)
     if harm == "destroyed":
         device.destroy()
-    elif harm == "a thread inside a chunk":
-        workers_of(device)[0].terminate()
+    elif harm == "threads inside chunks":
+        for worker in workers_of(device):
+            worker.terminate()
     else:
         device._machine.start_thread(1, NO_STACK)
     return [await error_of(computing), await error_of(device.read_buffer(exponential.y, 4))]

@@ -164,7 +164,7 @@ def test_a_worker_that_ends_between_launches_is_not_missed(doomed: CpuPage) -> N
         ("destroyed", "was destroyed"),
         ("a thread without a stack", "a thread of the CPU's kernels has failed"),
         pytest.param(  # which takes as long as the others' patience
-            "a thread inside a chunk",
+            "threads inside chunks",
             "a thread has ended while it computed",
             marks=pytest.mark.thorough,
         ),

@@ -84,7 +84,7 @@ export function tell(message) {
   const { code, facts } = message;
   if (!Object.hasOwn(table.messages, code)) return undefined;
   let isWhole = true;
-  const text = table.messages[code].replace(/{(\w+)(?::([^}]*))?}/g, (_, name, format) => {
+  const text = table.messages[code].replace(/{(\w+)(?::([^{}]*))?}/g, (_, name, format) => {
     const fact = facts?.[name] ?? undefined;
     isWhole &&= fact !== undefined;
     return fact === undefined ? "" : formatted(fact, format);
