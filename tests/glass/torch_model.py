@@ -18,7 +18,8 @@ def heads_of(attention: Any, part: str) -> Any:
     """Return what gives queries, keys or values: a norm of all heads together belongs to it."""
     projection = getattr(attention, f"{part}_proj")
     norm = getattr(attention, f"{part}_norm", None)
-    is_whole = norm is not None and norm.weight.numel() == projection.out_features
+    weight = getattr(norm, "weight", None)
+    is_whole = weight is not None and attention.head_dim < len(weight) == projection.out_features
     return norm if is_whole else projection
 
 
