@@ -94,7 +94,7 @@ def test_heads_are_labelled_by_what_they_do() -> None:
 @pytest.mark.model
 @pytest.mark.thorough
 def test_the_default_model_has_heads_of_each_kind(cpu: CpuRunner) -> None:
-    text = "Red fox, blue hat, old tree, cold lake. Red fox, blue hat, old tree, cold lake."
+    text = "The cat sat on the mat because the cat was tired of the dog."
     heads = cpu.run(CASES, "labelled", where="models/SmolLM2-135M-Instruct", text=text)
     labels = [each["label"] for each in heads]
     assert {"previous token", "first token", "induction"} <= set(labels)

@@ -15,7 +15,8 @@ from py_runtime.model import Model
 
 REPEATED = 24  # random tokens, which come twice
 CLEAR = 0.4  # the share of its attention that gives a head its label
-KINDS = ("previous token", "first token", "duplicate token", "induction")
+RESTING = "first token"
+KINDS = ("previous token", RESTING, "duplicate token", "induction")
 
 
 async def attention(
@@ -31,7 +32,8 @@ async def attention(
 
     Scores are shares of attention, from 0 to 1: on the token before, the first one, earlier ones of
     the same kind, all over this text; and, over random tokens that come twice, on what followed the
-    same token the first time (induction). A head with a clear one is labelled by it.
+    same token the first time (induction). A head with a clear one is labelled by it; by the first
+    token only if no other is clear, for there heads rest that find nothing to do in a text.
     """
     cancel = cancel or CancelToken()
     tokens = tokens_of(model, given)
@@ -90,16 +92,23 @@ def _labelled(
     for layer, name in zip(layers, names, strict=True):
         scores = np.stack([*_scores(cache[name][0], tokens), _induction(twice[name][0])])
         for head, own in enumerate(scores.T):
-            clear = float(own.max()) >= CLEAR
             heads.append(
                 {
                     "layer": layer,
                     "head": head,
-                    "label": KINDS[int(own.argmax())] if clear else None,
+                    "label": _label(own),
                     "scores": dict(zip(KINDS, map(float, own), strict=True)),
                 }
             )
     return heads
+
+
+def _label(scores: np.ndarray) -> str | None:
+    """Return the kind of a head with these scores [kinds], or None where none is clear."""
+    does = np.where(np.array(KINDS) == RESTING, 0, scores)
+    if does.max() >= CLEAR:
+        return KINDS[int(does.argmax())]
+    return RESTING if scores.max() >= CLEAR else None
 
 
 def _scores(pattern: np.ndarray, tokens: list[int]) -> list[np.ndarray]:
