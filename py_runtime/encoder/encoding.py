@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from py_runtime.base.errors import RequestError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.base.short_texts import short
@@ -18,29 +16,29 @@ FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 ANOTHER = "get another model"
 
 
-def _mean(length: int) -> np.ndarray:
-    return np.full(length, 1 / length)
+def _mean(length: int) -> list[float]:
+    return [1 / length] * length
 
 
-def _first(length: int) -> np.ndarray:
-    return np.asarray(np.eye(1, length)[0])
+def _first(length: int) -> list[float]:
+    return [1.0, *[0.0] * (length - 1)]
 
 
-def _last(length: int) -> np.ndarray:
-    return np.asarray(np.eye(1, length, length - 1)[0])
+def _last(length: int) -> list[float]:
+    return [*[0.0] * (length - 1), 1.0]
 
 
-def _mean_by_root(length: int) -> np.ndarray:
-    return np.full(length, length**-0.5)
+def _mean_by_root(length: int) -> list[float]:
+    return [length**-0.5] * length
 
 
-def _weighted_mean(length: int) -> np.ndarray:
-    places = np.arange(1, length + 1)
-    return np.asarray(places / places.sum())
+def _weighted_mean(length: int) -> list[float]:
+    whole = length * (length + 1) / 2
+    return [place / whole for place in range(1, length + 1)]
 
 
 # What each token gives to its text's vector, by the ways of pooling and a text's length.
-POOLINGS: dict[str, Callable[[int], np.ndarray]] = {
+POOLINGS: dict[str, Callable[[int], list[float]]] = {
     MEAN: _mean,
     CLS: _first,
     LAST: _last,
@@ -69,7 +67,7 @@ class Encoding:
     prompts: Mapping[str, str] = field(default_factory=dict)  # that stand before texts, by names
     default_prompt: str | None = None  # its name
 
-    def shares(self, length: int, pooling: str | None = None) -> np.ndarray:
+    def shares(self, length: int, pooling: str | None = None) -> list[float]:
         """Return what each of a text's tokens gives to its vector: [S]."""
         return POOLINGS[self._checked(pooling)](length)
 
