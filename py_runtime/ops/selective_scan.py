@@ -120,7 +120,8 @@ class SelectiveScan(Op):
 
     def _fits(self) -> bool:
         tokens, grouped = self.x.dims[1], self.columns + 2 * self.groups * self.state_dim
-        return (
-            self.x.dims == (1, tokens, grouped)
-            and self.projected.dims == (1, tokens, self.columns + grouped + self.heads)
+        return self.x.dims == (1, tokens, grouped) and self.projected.dims == (
+            1,
+            tokens,
+            self.columns + grouped + self.heads,
         )
