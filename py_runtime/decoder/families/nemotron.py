@@ -48,7 +48,7 @@ NO_POSITIONS: Words = {
 }
 
 CALLS = Convention(
-    rank=9,
+    rank=6,
     known_by=("<TOOLCALL>",),
     calls=(Markers("<TOOLCALL>", "</TOOLCALL>", JSON),),
     forced="<TOOLCALL>",
