@@ -1075,6 +1075,8 @@ export const messages = {
   processor_lost: "die Threads des Prozessors endeten zu oft",
   smaller_models: "{fault}. Kleinere Modelle hier: {models}",
   smaller_model: "{name} ({gpu_bytes:bytes})",
+  model_cannot_see: "{name} kann keine Bilder sehen: Es liest und schreibt Text; lade ein Modell, das sieht, oder lass die Bilder weg",
+  images_not_in_prompt: "die Chat-Vorlage dieses Modells lässt Bilder weg, oder eine Nachricht schreibt ihr Token aus",
   encoder_cannot_write: "{name} ist ein Text-Encoder: Er macht Vektoren aus Texten, zum Suchen und Vergleichen, und kann keinen Text schreiben; lade ein anderes Modell zum Chatten",
   model_not_loadable: "{name} kann nicht geladen werden: {fault}",
   no_such_model: "kein Modell mit dem Namen „{name}“ gefunden; es gibt: {names}",
