@@ -14,6 +14,7 @@ SEPARATORS = "-_. "
 
 
 def is_projector(name: str) -> bool:
+    """Return whether a file's name says that it is the part of a model that sees."""
     return name.lower().startswith(PREFIX)
 
 

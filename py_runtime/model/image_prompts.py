@@ -22,6 +22,7 @@ Message = Mapping[str, Any]
 
 
 def pictures_of(messages: Sequence[Message]) -> list[Picture]:
+    """Return the pictures of all messages, in their order."""
     return [picture for each in messages for picture in each.get(IMAGES, ())]
 
 

@@ -20,6 +20,7 @@ from py_runtime.base.errors import (
     most_counted,
 )
 from py_runtime.base.html import as_html
+from py_runtime.base.messages import message
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.request_texts import is_long
 from py_runtime.base.short_texts import short
@@ -37,8 +38,8 @@ from py_runtime.generation.options import GenerationOptions, negative_of, parse_
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
-from py_runtime.gpu import CPU, Device
 from py_runtime.gguf.tower import Tower
+from py_runtime.gpu import CPU, Device
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
@@ -51,13 +52,14 @@ from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.encoder import cannot_write
 from py_runtime.model.encoder_folder import EncoderFolder
 from py_runtime.model.image_encoder import ImageEncoder
-from py_runtime.model.image_prompts import ImagePrompts
+from py_runtime.model.image_prompts import IMAGES, ImagePrompts
 from py_runtime.model.other_prompt import OtherPrompt, Twin
 from py_runtime.model.overlay import Overlaid
 from py_runtime.model.seeing_folder import SeeingFolder
 from py_runtime.model.stores import Store, open_folder
 from py_runtime.program.decoder_form import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
+from py_runtime.vision.picture import picture_of
 
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
@@ -211,6 +213,13 @@ class Model(Overlaid):
     def chat_tokens(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the prompt that asks for the assistant's next message."""
         return self.prompts.tokens(messages, ChatRequest())
+
+    def image_tokens(self, part: Mapping[str, Any]) -> int:
+        """Return how many tokens an image takes, as a part of a message; RequestError if none."""
+        where = "the image"
+        if self.image_rows is None:
+            raise RequestError(message("model_cannot_see", name=self.manifest.name), "messages")
+        return self.prompts.image_tokens({IMAGES: [picture_of(part, where)]})
 
     # Generating --------------------------------------------------------------------------------
 

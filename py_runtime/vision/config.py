@@ -128,9 +128,7 @@ def checked(config: TowerConfig) -> TowerConfig:
     if config.width % config.heads:
         raise fault(f"{config.heads} heads do not share {config.width} columns")
     if not 1 <= config.patches <= MAX_PATCHES or config.grid % config.factor:
-        raise fault(
-            f"{config.grid} patches side by side cannot be put together by {config.factor}"
-        )
+        raise fault(f"{config.grid} patches side by side cannot be put together by {config.factor}")
     if type(config.eps) not in (int, float) or not EPSILONS[0] <= config.eps <= EPSILONS[1]:
         raise fault(f"its layer_norm_eps is {short(config.eps)}")
     shares = (*config.preprocessing.mean, *config.preprocessing.std)
@@ -165,4 +163,5 @@ def _preprocessing(given: Any, side: int) -> Preprocessing:
 
 
 def fault(text: str) -> ModelError:
+    """Return the error of a tower that cannot be run."""
     return ModelError(f"the part that sees images: {text}", "get another copy, or another model")

@@ -47,6 +47,7 @@ def read_header(data: bytes, where: str) -> ImageHeader:
 
 
 def checked(header: ImageHeader, where: str) -> ImageHeader:
+    """Return the header; RequestError where there are more pixels than can be decoded."""
     width, height = header.width, header.height
     if not (width and height):
         raise fault(where, f"is {width} × {height} pixels")
@@ -60,6 +61,7 @@ def checked(header: ImageHeader, where: str) -> ImageHeader:
 
 
 def fault(where: str, text: str) -> RequestError:
+    """Return the error of an image that cannot be read."""
     return RequestError(f"{where}: the image {text}", "messages")
 
 

@@ -77,10 +77,12 @@ def is_matrix(name: str, dims: Dims) -> bool:
 
 
 def gguf_name(name: str) -> str:
+    """Return what mmproj files call a tensor."""
     return _named(name, GGUF_NAMES, GGUF_LAYERS, GGUF_PARTS)
 
 
 def checkpoint_name(name: str) -> str:
+    """Return what checkpoints call a tensor."""
     return _named(name, CHECKPOINT_NAMES, CHECKPOINT_LAYERS, CHECKPOINT_PARTS)
 
 

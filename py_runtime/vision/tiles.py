@@ -68,9 +68,7 @@ def _fitted(width: int, height: int, side: int) -> tuple[int, int]:
     return max(width, side), max(height, side)
 
 
-def tiles_of(
-    config: TowerConfig, image: np.ndarray, is_coarse: bool = False
-) -> list[np.ndarray]:
+def tiles_of(config: TowerConfig, image: np.ndarray, is_coarse: bool = False) -> list[np.ndarray]:
     """Return what the tower takes for each tile of an image u8 [H, W, 3]: [1, N, 3 · P · P].
 
     The parts come line by line, the whole comes last.

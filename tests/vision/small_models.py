@@ -8,6 +8,10 @@ from transformers import PreTrainedModel, SmolVLMConfig, SmolVLMForConditionalGe
 from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
 from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_string
 
+from py_runtime.folder.file_names import TOKENIZER
+from py_runtime.gguf.container import HeaderWalk
+from py_runtime.gguf.tokenizer import read_tokenizer
+from py_runtime.tokens import Tokenizer
 from py_runtime.vision.config import Preprocessing, TowerConfig
 from py_runtime.vision.tensors import checkpoint_name, expected_shapes, gguf_name
 from tests.gguf.small import CONTROL, LETTERS, MERGES, NORMAL
@@ -233,3 +237,10 @@ def projector_file(model: PreTrainedModel, **changes: Any) -> np.ndarray:
         for own in expected_shapes(CONFIG)
     ]
     return np.frombuffer(file(metadata, tensors), np.uint8)
+
+
+def encode(model: np.ndarray, text: str) -> list[int]:
+    """Return the tokens of a prompt, in which special ones are spelled, by a file's tokenizer."""
+    header = HeaderWalk("x.gguf", len(model)).read(model.tobytes())
+    tokenizer = Tokenizer.from_json(read_tokenizer(header.metadata)[TOKENIZER])
+    return tokenizer.encode(text, add_special_tokens=False)
