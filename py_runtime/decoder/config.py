@@ -184,6 +184,7 @@ class DecoderConfig:
     tied: bool  # the head is the embedding
     logit_divisor: float
     logit_cap: float | None
+    sees: bool = False  # rows of images may stand in for the embeddings of tokens
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()

@@ -43,6 +43,7 @@ from py_runtime.decoder.scans import scan_sizes
 from py_runtime.decoder.words import FULL, SLIDING, TILED
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
+SEEING_CONTEXT = 4096  # an image may take a thousand tokens
 MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 # Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.
@@ -139,8 +140,13 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
     return () if set(kinds) <= {LayerKind()} else kinds
 
 
-def decoder_config(values: Mapping[str, Any], context: int | None = None) -> DecoderConfig:
-    """Return the decoder of a whole config.json; without `context`, it holds what most pages do."""
+def decoder_config(
+    values: Mapping[str, Any], context: int | None = None, sees: bool = False
+) -> DecoderConfig:
+    """Return the decoder of a whole config.json; without `context`, it holds what most pages do.
+
+    `sees`: rows of images may stand in for the embeddings of tokens.
+    """
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
@@ -153,7 +159,8 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     if mixers & {SHORT_CONV, DELTA_NET, MAMBA, BESIDE}:
         _check_convolution(taps, bool(values.get("conv_bias")))
     longest: int = values["max_position_embeddings"]
-    chosen = min(longest, DEFAULT_CONTEXT) if context is None else context
+    usual = SEEING_CONTEXT if sees else DEFAULT_CONTEXT
+    chosen = min(longest, usual) if context is None else context
     if chosen < MIN_CONTEXT:
         raise ModelError(
             f"a context of {chosen} positions has no room for an answer", "get another model"
@@ -207,6 +214,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         tied=bool(values["tie_word_embeddings"]),
         logit_divisor=values.get("logits_scaling") or 1.0,
         logit_cap=values.get("final_logit_softcapping") or None,
+        sees=sees,
     )
 
 

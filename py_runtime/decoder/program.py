@@ -4,12 +4,13 @@ The exporter writes it into model folders, and GGUF files are run by it in the p
 decoder in PyTorch, export/decoder.py, is its oracle: it makes goldens, and tests compare the two in
 numbers and, traced by torch.export, op for op. They have the same order and names.
 
-tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary].
+tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary]. Where the model sees:
+is_image: bool [1, S, 1] and images: f32 [1, S, W], which stand in for the embeddings there.
 """
 
 from collections.abc import Mapping
 
-from py_runtime.base.dtypes import F32, I64
+from py_runtime.base.dtypes import BOOL, F32, I64
 from py_runtime.base.shapes import Dims
 from py_runtime.decoder.config import (
     AFTER,
@@ -62,6 +63,9 @@ class _Decoder(StateMixers):
         c, writer = self.config, self.writer
         self.tokens = writer.input("tokens", self.rows, I64, dynamic=(1,))
         pos = writer.input("pos", (1,), I64)
+        if c.sees:
+            self.is_image = writer.input("is_image", (*self.rows, 1), BOOL, dynamic=(1,))
+            self.images = writer.input("images", (*self.rows, c.width), F32, dynamic=(1,))
         self.length, self.start = writer.symint("length"), writer.symint("start")
         writer.op("sym_size.int", self.tokens, 1, self.length)
         writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
@@ -97,10 +101,14 @@ class _Decoder(StateMixers):
     def _embedding(self) -> Ref:
         c = self.config
         dims, scale = (*self.rows, c.width), c.embedding_scale
-        out = self._looked_up("embed_tokens", dims, "embedding" if scale == 1 else "")
-        if scale == 1:
+        is_scaled, name = scale != 1, "" if c.sees else "embedding"
+        out = self._looked_up("embed_tokens", dims, "" if is_scaled else name)
+        if is_scaled:
+            out = self._computed(op_names.MUL, dims, out, scale, name=name)
+        if not c.sees:
             return out
-        return self._computed(op_names.MUL, dims, out, scale, name="embedding")
+        given = (self.is_image, self.images, out)
+        return self._computed("aten.where.self", dims, *given, name="embedding")
 
     def _per_layer_inputs(self, x: Ref) -> Ref:
         """Write a token's own rows plus what its embedding gives: [1, S, layers, columns]."""
