@@ -112,12 +112,12 @@ class ScanSizes:
 
     @property
     def columns(self) -> int:
-        """What is convolved of a token: values, and B and C of the groups."""
+        """The convolved part of a token: values, and B and C of the groups."""
         return self.values + 2 * self.groups * self.state_dim
 
     @property
     def projected(self) -> int:
-        """What a token is projected to: its gates, what is convolved, and the heads' time steps."""
+        """The width of what a token is projected to: gates, the convolved part, time steps."""
         return self.values + self.columns + self.heads
 
 
