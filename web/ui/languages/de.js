@@ -98,7 +98,7 @@ export const texts = {
   "attention or other mixer adds": "Aufmerksamkeit oder anderer Mischer addiert",
   "MLP adds": "MLP addiert",
   "The first {0} of {1} tokens are measured.": "Die ersten {0} von {1} Tokens werden gemessen.",
-  "The last {0} of {1} tokens are read, as if the text began there.": "Die letzten {0} von {1} Tokens werden gelesen, als ob der Text dort begänne.",
+  "The last {0} of {1} tokens are shown: what they read of earlier ones is not.": "Die letzten {0} von {1} Tokens werden gezeigt: Was sie von früheren lesen, nicht.",
   "Norms layer by layer: the median of {0} tokens": "Normen Schicht für Schicht: der Median von {0} Tokens",
   "Norms layer by layer at “{0}”": "Normen Schicht für Schicht bei „{0}“",
   "The length of the stream behind each layer, and of what its two parts add to it: in colour the chosen token or the median, in grey the stream of every token.": "Die Länge des Stroms hinter jeder Schicht und dessen, was ihre beiden Teile addieren: farbig das gewählte Token oder der Median, grau der Strom jedes Tokens.",
