@@ -50,7 +50,8 @@ class Drawing:
 
     async def batch(self) -> Batch:
         (data,) = await self.state
-        _, draws, *tokens = data.view(np.uint32).tolist()
+        drawn, _, draws, *tokens = data.view(np.uint32).tolist()
+        tokens = tokens[:drawn]
         if NO_TOKEN in tokens:
             raise NoFiniteLogitsError(self.vocabulary)
         return Batch(tokens, draws)
