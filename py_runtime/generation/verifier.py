@@ -20,7 +20,8 @@ from py_runtime.graph import Graph
 from py_runtime.passes import Pass, ring_caches
 from py_runtime.program import IntValue, OpCall, Program, TensorValue, Value, op_names
 
-MOST_TOKENS = 16  # of one call: on the CPU, what few tokens get depends on no other (docs/linear.md)
+# Of one call: on the CPU, what so few tokens get depends on no other (docs/linear.md).
+MOST_TOKENS = 16
 NO_COUNTS = np.zeros((MOST_TOKENS, 3), np.uint32)
 
 
@@ -119,13 +120,14 @@ def _last_row_of(program: Program) -> int | None:
             continue
         source, dim, which = (program.values[value_id] for value_id in call.args[:3])
         is_row = isinstance(source, TensorValue) and len(source.dims) == 3
-        if is_row and isinstance(dim, IntValue) and isinstance(which, IntValue):
-            after = {call.args[-1]}
-            for other in program.ops[index + 1 :]:
-                after |= set(program.writes(other)) if after & set(program.reads(other)) else set()
-            rest = {made for other in program.ops[index + 1 :] for made in program.writes(other)}
-            if (dim.value, which.value) == (1, -1) and rest <= after:
-                return index
+        if not is_row or (dim, which) != (IntValue(1), IntValue(-1)):
+            continue
+        after = {call.args[-1]}
+        for other in program.ops[index + 1 :]:
+            if after & set(program.reads(other)):
+                after |= set(program.writes(other))
+        rest = {made for other in program.ops[index + 1 :] for made in program.writes(other)}
+        return index if rest <= after else None
     return None
 
 

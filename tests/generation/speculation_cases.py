@@ -1,0 +1,60 @@
+"""Answers with and without proposals, on behalf of test_speculation.py."""
+
+from typing import Any
+
+import numpy as np
+
+from py_runtime.generation.verifier import Verifier
+from py_runtime.gpu import Device
+from py_runtime.model import Model
+from tests.generation.in_runtime import Json, ask_model, the_model
+from tests.generation.state_cases import loaded
+
+
+async def both_ways(device: Device, where: str, steps: list[Json]) -> list[Json]:
+    """Return each answer without proposals, then with them wherever there are some."""
+    return await _both_ways(await the_model(device, where), steps)
+
+
+async def both_ways_of(device: Device, data: np.ndarray, steps: list[Json]) -> list[Json]:
+    """Do the same with a GGUF file's model."""
+    model = await loaded(device, data)
+    try:
+        return await _both_ways(model, steps)
+    finally:
+        model.unload()
+
+
+async def _both_ways(model: Model, steps: list[Json]) -> list[Json]:
+    found = []
+    for step in steps:
+        answers = []
+        for speculate in (False, True):
+            fields = {**step["fields"], "speculate": speculate}
+            answer = await ask_model(model, **{**step, "fields": fields}, forget=True)
+            seen = model.session.speculation
+            answers.append(answer | {"verified": [seen.proposed, seen.accepted]})
+        found.append({"plain": answers[0], "verified": answers[1]})
+    return found
+
+
+async def rows_and_steps(device: Device, where: str, tokens: list[int], sizes: list[int]) -> Any:
+    """Return the logits of a text's last tokens one by one, and of several tokens a call."""
+    model = await the_model(device, where)
+    graph, start = model.graph, len(tokens) - sum(sizes)
+    loop = await model.session.decode_loop()
+    verifier = await Verifier.create(graph, loop.sampler)
+    await graph.compute([np.array([tokens[:start]]), np.array([0])], [])
+    alone = [
+        (await graph.run([np.array([[token]]), np.array([start + at])]))[0][0]
+        for at, token in enumerate(tokens[start:])
+    ]
+    together: list[np.ndarray] = []
+    for size in sizes:
+        given = tokens[start : start + size]
+        (rows,) = await verifier._graph.run([np.array([given]), np.array([start])])
+        together += list(rows)
+        start += size
+    verifier.unload()
+    model.session.forget()
+    return [np.stack(alone), np.stack(together)]
