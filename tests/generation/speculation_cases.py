@@ -58,3 +58,22 @@ async def rows_and_steps(device: Device, where: str, tokens: list[int], sizes: l
     verifier.unload()
     model.session.forget()
     return [np.stack(alone), np.stack(together)]
+
+
+async def both_texts(device: Device, where: str, texts: list[str]) -> list[list[list[int]]]:
+    """Return the tokens that continue each text, greedy and drawn, in each way."""
+    model = await Model.load(device, where)
+    found = []
+    for text in texts:
+        for settings in ({"temperature": 0}, {"temperature": 0.8, "top_p": 0.95, "seed": 4}):
+            answers = []
+            for speculate in (False, "auto", True):
+                fields = {**settings, "max_tokens": 100, "ignore_eos": True, "speculate": speculate}
+                model.session.forget()
+                tokens: list[int] = []
+                async for piece in model.complete(text, **fields):
+                    tokens += piece.token_ids
+                answers.append(tokens)
+            found.append(answers)
+    model.unload()
+    return found

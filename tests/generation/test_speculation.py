@@ -15,13 +15,18 @@ from py_runtime.generation.speculation import AUTO, ENOUGH, OFF, Guesses, Specul
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.generation.conftest import Toy
 from tests.runners import CpuRunner
+from tools.files import ROOT
 
 CASES = "tests.generation.speculation_cases"
 OTHER = [3 + (7 * place + place * place) % 200 for place in range(60)]
 REPEATING = [*OTHER[:20], *OTHER[:20], *OTHER[:20]]
 GREEDY = {"temperature": 0, "max_tokens": 150, "ignore_eos": True}
 DRAWN = {"temperature": 0.7, "top_p": 0.9, "seed": 11, "max_tokens": 60, "ignore_eos": True}
-FAMILIES = {"gemma 3": True, "gpt-oss": True, "lfm2": False, "qwen3.5": False}
+PASSAGE = "The ferry leaves at seven in the morning. Tickets are sold at the small blue kiosk. "
+STORY = "The lighthouse keeper had not spoken to anyone for a year when"
+FAMILIES = {"gemma 3": True, "gemma 4": True, "gpt-oss": True, "lfm2": False, "qwen3.5": False}
+# Among three tokens, what was proposed often comes true by chance, and often does not.
+OF_THREE = {**DRAWN, "max_tokens": 90, "logit_bias": {"7": 50, "8": 50, "9": 50}}
 PENALTIES = {"repetition_penalty": 1.05, "frequency_penalty": 0.1, "logit_bias": {"7": 2}}
 
 
@@ -58,7 +63,7 @@ def test_the_same_tokens(cpu_toy: Toy) -> None:
 @pytest.mark.torch
 def test_on_a_gpu_and_in_the_page(toy: Toy) -> None:
     """Kernels for several tokens round otherwise than those for one; the toy has no ties."""
-    found = asked(toy, {"prompt": REPEATING, "fields": {**GREEDY, "max_tokens": 60}})
+    found = asked(toy, {"prompt": REPEATING, "fields": OF_THREE})
     check_alike(found[0])
     assert found[0]["verified"]["verified"][1] > 0
 
@@ -70,11 +75,11 @@ def test_kinds_of_layers(family: str, cpu: CpuRunner, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     write_gguf(path, family, ARCHITECTURES[family], Kind.F32)
     data = np.frombuffer(path.read_bytes(), np.uint8)
-    steps = [{"prompt": REPEATING, "fields": {**GREEDY, "max_tokens": 90}}]
+    steps = [{"prompt": REPEATING, "fields": OF_THREE}]
     (found,) = cpu.run(CASES, "both_ways_of", data=data, steps=steps)
     check_alike(found)
     proposed, _ = found["verified"]["verified"]
-    assert (proposed > 0) == FAMILIES[family]
+    assert (proposed > 20) == FAMILIES[family]
 
 
 @pytest.mark.torch
@@ -97,12 +102,15 @@ def test_an_answer_that_ends_inside_a_call(cpu_toy: Toy) -> None:
     (whole,) = asked(cpu_toy, {"prompt": OTHER, "fields": GREEDY})
     stop = whole["plain"]["text"][-12:-8]
     lengths = [{**GREEDY, "max_tokens": most} for most in (97, 98, 99, 101)]
-    found = asked(
+    stopped, *found = asked(
         cpu_toy,
         {"prompt": OTHER, "fields": {**GREEDY, "stop": [stop]}},
         {"prompt": OTHER, "fields": {**GREEDY, "max_tokens": None}},
         *({"prompt": OTHER, "fields": fields} for fields in lengths),
     )
+    # Tokens without a text of their own before a stop string are its own or not, by the batch.
+    for same in ("text", "finish_reason"):
+        assert stopped["verified"][same] == stopped["plain"][same]
     for answers in found:
         check_alike(answers)
         cache, tokens = answers["verified"]["cache"], answers["verified"]["tokens"]
@@ -189,3 +197,13 @@ def test_guesses_count_what_would_have_come_true() -> None:
         assert guesses.next_tokens(16) == expected
         assert bool(guesses.next_tokens(16)) == (mode == AUTO)
         assert guesses.next_tokens(1) == []
+
+
+@pytest.mark.model
+@pytest.mark.thorough
+def test_the_default_model_writes_the_same(cpu: CpuRunner) -> None:
+    """Text that repeats its prompt, and other text, greedily and drawn; by itself and always."""
+    where = str(ROOT / "models" / "SmolLM2-135M-Instruct")
+    found = cpu.run(CASES, "both_texts", where=where, texts=[PASSAGE * 2 + PASSAGE[:30], STORY])
+    for plain, *others in found:
+        assert others == [plain] * len(others)
