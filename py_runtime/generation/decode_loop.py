@@ -159,11 +159,8 @@ class DecodeLoop:
         self._is_on_stretch = False
         begin = self.sampler.begin(settings, prompt, answer, seed, draws)
         counts = np.vstack([np.zeros_like(self._graph.live_counts(())), ONE_WORKGROUP])
-<<<<<<< HEAD
-        return self._submit(counts, [*begin, *self.sampler.batch(NO_CHANGES)], 1)
-=======
-        return self._submit(counts, [*begin, *self._no_image, *self._sampler.batch(NO_CHANGES)], 1)
->>>>>>> main
+        writes = [*begin, *self._no_image, *self.sampler.batch(NO_CHANGES)]
+        return self._submit(counts, writes, 1)
 
     def run(
         self,

@@ -149,11 +149,10 @@ class DeviceTokens:
         verifier = await self._session.verifier(loop)
         if verifier is None:
             return None
-        tokens, token_rows = [self._drawn[-1], *proposed], None
-        if self._session.token_rows is not None:
-            token_rows = await self._session.token_rows.read(tokens)
+        tokens = [self._drawn[-1], *proposed]
+        inputs = await self._session.inputs(tokens, position)
         self._session.windows.write(position + len(tokens))
-        return verifier.run(position, tokens, token_rows)
+        return verifier.run(tokens, inputs)
 
     def _take(self, batch: Batch) -> None:
         """Record what the cache holds now: all tokens that were drawn except the last."""

@@ -20,7 +20,7 @@ from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
-from py_runtime.generation.speculation import AUTO, OFF, Speculation
+from py_runtime.generation.speculation import AUTO, OFF, ON, Speculation
 from py_runtime.generation.verifier import MOST_TOKENS, Verifier, can_verify
 from py_runtime.graph import Graph
 from py_runtime.graph.state_backup import StateBackup
@@ -310,9 +310,10 @@ class Session:
 
         By itself it happens on the CPU, whose kernels give a token the same numbers whether or not
         a few others are computed with it. On GPUs other kernels compute several tokens, which round
-        otherwise.
+        otherwise. Rows of images are no tokens that an answer could repeat.
         """
-        if wanted == OFF or (wanted == AUTO and not self.graph.target.cpu):
+        is_asked = wanted == ON or (wanted == AUTO and self.graph.target.cpu)
+        if not is_asked or self._model.image_rows is not None:
             return OFF
         return wanted if can_verify(self.graph) else OFF
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from py_runtime.generation.decode_loop import LOGITS, ONE_WORKGROUP, TOKEN_ROWS, TOKENS, Drawing
+from py_runtime.generation.decode_loop import LOGITS, ONE_WORKGROUP, OTHERS, TOKENS, Drawing
 from py_runtime.generation.device_sampler import STATE_HEADER, WORD, DeviceSampler
 from py_runtime.gpu import Dispatch, Plan, Read
 from py_runtime.gpu.kernel_target import KernelTarget
@@ -43,17 +43,13 @@ class Verifier:
         step = await sampler.step_from(graph.buffer(graph.program.outputs[LOGITS]))
         return cls(graph, sampler, step)
 
-    def run(
-        self, position: int, tokens: Sequence[int], token_rows: np.ndarray | None = None
-    ) -> Drawing:
-        """Compute these tokens from `position` on and draw after each.
+    def run(self, tokens: Sequence[int], inputs: Sequence[np.ndarray]) -> Drawing:
+        """Compute these tokens, which the graph's inputs are for, and draw after each.
 
-        The first was drawn; the others were proposed, and are drawn or end the batch. `token_rows`
-        [1, S, columns] are those of the tokens if the decoder takes any.
+        The first was drawn; the others were proposed, and are drawn or end the batch.
         """
         graph, count = self._graph, len(tokens)
-        rows = [] if token_rows is None else [token_rows]
-        writes = graph.resized([np.array([tokens], np.int64), np.array([position]), *rows])
+        writes = graph.resized(inputs)
         writes += self._sampler.verification(tokens[1:])
         draws = NO_COUNTS.copy()
         draws[:count] = ONE_WORKGROUP
@@ -102,7 +98,7 @@ def _with_all_logits(program: Program) -> Program | None:
             return None
         values[made] = replace(value, dims=(tokens, value.dims[1]))
     before = [value_id for call in program.ops[:last_row] for value_id in program.writes(call)]
-    own_rows = [given.value for given in program.inputs[TOKEN_ROWS:]]
+    own_rows = [given.value for given in program.inputs[OTHERS:]]
     for made in (program.inputs[TOKENS].value, *own_rows, *before):
         value = values[made]
         if isinstance(value, TensorValue) and value.dims[:2] == first.dims and not value.persistent:
