@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import statistics
 import time
+from typing import Any
 
 import inpage
 from py_runtime.model import Model, writer
@@ -45,7 +46,12 @@ async def measure(model: Model, prompt: str, tokens: int, speculate: str | bool)
     """Return the seconds that the tokens after the first piece took."""
     model.session.forget()
     first = last = 0.0
-    fields = {"temperature": 0, "ignore_eos": True, "max_tokens": tokens, "speculate": speculate}
+    fields: dict[str, Any] = {
+        "temperature": 0,
+        "ignore_eos": True,
+        "max_tokens": tokens,
+        "speculate": speculate,
+    }
     async for piece in model.complete(prompt, **fields):
         last = time.perf_counter()
         first = first or last

@@ -65,10 +65,16 @@ async def both_texts(device: Device, where: str, texts: list[str]) -> list[list[
     model = await Model.load(device, where)
     found = []
     for text in texts:
-        for settings in ({"temperature": 0}, {"temperature": 0.8, "top_p": 0.95, "seed": 4}):
+        drawn: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 4}
+        for settings in ({"temperature": 0}, drawn):
             answers = []
             for speculate in (False, "auto", True):
-                fields = {**settings, "max_tokens": 100, "ignore_eos": True, "speculate": speculate}
+                fields: dict[str, Any] = {
+                    **settings,
+                    "max_tokens": 100,
+                    "ignore_eos": True,
+                    "speculate": speculate,
+                }
                 model.session.forget()
                 tokens: list[int] = []
                 async for piece in model.complete(text, **fields):
