@@ -2,7 +2,7 @@
 # # Train a small autoencoder on this layer
 #
 # A layer holds more ideas than it has numbers. A sparse autoencoder learns directions of which a
-# few at a time rebuild what is there. The model writes the text to learn from; try other beginnings.
+# few at a time rebuild what is there. The model writes the text to learn from; try others.
 
 # %%
 from inpage import glass
