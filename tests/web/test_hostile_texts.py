@@ -32,12 +32,12 @@ RENDER_MANY = """async text => {
 }"""
 # How long the texts are that marked reads in the page itself.
 WATCH_READING = """async () => {
-    const {library} = await import("/ui/lazy.js");
+    const {library} = await import(new URL("ui/lazy.js", document.baseURI));
     const {Marked} = await library("marked.js")();
     const {lexer} = Marked.prototype;
-    globalThis.lengths = [];
+    window.lengths = [];
     Marked.prototype.lexer = function (text, ...others) {
-        lengths.push(text.length);
+        window.lengths.push(text.length);
         return lexer.call(this, text, ...others);
     };
 }"""
