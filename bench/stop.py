@@ -1,4 +1,4 @@
-"""How soon Stop is heard on the CPU device: python -m bench.stop [--threads 2] [--presses 8].
+"""The time until Stop is heard on the CPU device: python -m bench.stop [--threads 2] [--presses 8].
 
 A model is stopped at moments that are spread over a load, the reading of a long prompt and the
 writing of an answer, natively and in the page. What is measured begins when Stop is pressed, which

@@ -59,7 +59,7 @@ class SharedMemory(wasmtime.SharedMemory):
 
 @dataclass(eq=False)
 class _Job:
-    """What is left of a task."""
+    """The rest of a task that is under way."""
 
     writes: Sequence[tuple[int, np.ndarray]]
     plan: CpuPlan | None

@@ -160,7 +160,7 @@ def test_a_worker_that_ends_between_launches_is_not_missed(doomed: CpuPage) -> N
 
 
 def test_stop_is_heard_within_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it stops takes a few turns of the event loop, between which nothing is computed."""
+    """To stop takes a few turns of the event loop, between which nothing is computed."""
     monkeypatch.setattr(native, "SLICE_SECONDS", 0.001)
     slices, pressed = 0, 5
     do_jobs = NativeMachine._do_jobs
