@@ -160,7 +160,7 @@ def test_a_worker_that_ends_between_launches_is_not_missed(doomed: CpuPage) -> N
 
 
 def test_stop_is_heard_within_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To stop takes a few turns of the event loop, between which nothing is computed."""
+    """Nothing is computed during the few turns of the event loop that stopping takes."""
     monkeypatch.setattr(native, "SLICE_SECONDS", 0.001)
     slices, pressed = 0, 5
     do_jobs = NativeMachine._do_jobs
