@@ -32,12 +32,12 @@ RENDER_MANY = """async text => {
 }"""
 # How long the texts are that marked reads in the page itself.
 WATCH_READING = """async () => {
-    const {library} = await import(new URL("ui/lazy.js", document.baseURI));
+    const {library} = await import("/ui/lazy.js");
     const {Marked} = await library("marked.js")();
     const {lexer} = Marked.prototype;
-    window.lengths = [];
+    globalThis.lengths = [];
     Marked.prototype.lexer = function (text, ...others) {
-        window.lengths.push(text.length);
+        lengths.push(text.length);
         return lexer.call(this, text, ...others);
     };
 }"""
