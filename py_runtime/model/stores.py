@@ -138,7 +138,8 @@ def gguf_store(where: str) -> "GgufStore":
     file = file_name(where)
     sources = [source_of(where if part == file else beside(where, part)) for part in parts_of(file)]
     projector = _projector_beside(where)
-    return GgufStore(model_name(file), sources, projector and source_of(projector))
+    seeing = projector and source_of(projector)
+    return GgufStore(model_name(file), sources, seeing or None, must_see=False)
 
 
 def _projector_beside(where: str) -> str | None:
