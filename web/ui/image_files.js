@@ -2,7 +2,6 @@
 
 import { t } from "./wording.js";
 
-export const KINDS = /^image\/(png|jpeg|webp|gif)$/;
 const MOST_EDGE = 2048; // pixels: models see no more
 const MOST_BYTES = 500_000; // of a file that is kept as it is: chats are to stay small
 const QUALITY = 0.9;
