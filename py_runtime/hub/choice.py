@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from py_runtime.base.errors import RequestError
 from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
-from py_runtime.gguf.projector_names import label_of
+from py_runtime.gguf.projector_names import label_of, projector_for
 from py_runtime.hub.listing import HubFile
 
 # Files beside models: projectors of pictures, draft heads, importance matrices.
 BESIDE = ("mmproj", "mtp-", "imatrix")
+SEEING = ("smolvlm", "idefics3")  # in names of models whose images can be read
 PREFERRED = ("Q4_K_M", "Q4_0", "Q8_0")
 
 
@@ -42,7 +43,8 @@ def variants_of(files: Iterable[HubFile]) -> list[Variant]:
         parts = _all_present(by_path, (f"{folder}{slash}{part}" for part in parts_of(name)))
         if parts:
             model = model_name(name)
-            found.append(Variant(model, label_of(model), parts))
+            seeing = _projector_of(by_path, folder, name)
+            found.append(Variant(model, label_of(model), (*parts, *seeing)))
     return sorted(found, key=lambda variant: (variant.size, variant.name))
 
 
@@ -78,6 +80,17 @@ def _all_present(by_path: Mapping[str, HubFile], paths: Iterable[str]) -> tuple[
             return ()
         found.append(by_path[path])
     return tuple(found)
+
+
+def _projector_of(by_path: Mapping[str, HubFile], folder: str, name: str) -> tuple[HubFile, ...]:
+    """Return the mmproj file of a model whose images can be read; of others it is not fetched."""
+    if not any(family in name.lower() for family in SEEING):
+        return ()
+    beside = {
+        path.rpartition("/")[2]: path for path in by_path if path.rpartition("/")[0] == folder
+    }
+    found = projector_for(name, beside, is_alone=True)
+    return (by_path[beside[found]],) if found else ()
 
 
 def _is_beside(name: str) -> bool:

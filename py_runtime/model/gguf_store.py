@@ -18,6 +18,7 @@ from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.encoder import GgufEncoder, is_encoder, read_encoder
 from py_runtime.gguf.errors import UnsupportedGgufError
 from py_runtime.gguf.model import GgufModel, read_model
+from py_runtime.gguf.projector_names import apart
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.token_rows import GgufTokenRows
 from py_runtime.gguf.tower import Tower, check_projector, read_tower
@@ -38,13 +39,11 @@ class GgufStore:
         self,
         name: str,
         sources: Sequence[ByteSource],
-        projector: ByteSource | None = None,
         must_see: bool = True,
     ) -> None:
-        """`must_see`: an mmproj file of a kind that is not computed is a fault."""
+        """An mmproj file may be among `sources`; if the model `must_see`, it has to be usable."""
         self.name = name  # the model's
         self.sources = sources
-        self.projector = projector  # the mmproj file, where there is one
         self._must_see = must_see
         self._model: GgufModel | GgufEncoder | None = None
         self._tower: Tower | None = None
@@ -54,33 +53,33 @@ class GgufStore:
 
     async def model(self) -> GgufModel | GgufEncoder:
         if self._model is None:
-            file = await open_gguf(await self.opened_sources())
+            parts, seeing = apart(await self.opened_sources())
+            file = await open_gguf(parts)
             if is_encoder(file):
                 self._model = read_encoder(file)
             else:
-                projector = await self._open_projector()
+                projector = await self._open_projector(seeing)
                 model = await read_model(file, sees=projector is not None)
                 self._tower = projector and read_tower(projector, model.config.width)
                 self._model = model
         return self._model
 
-    async def _open_projector(self) -> GgufFile | None:
-        if self.projector is None:
+    async def _open_projector(self, source: ByteSource | None) -> GgufFile | None:
+        if source is None:
             return None
         try:
-            file = await open_gguf([self.projector])
+            file = await open_gguf([source])
             check_projector(file)
         except UnsupportedGgufError:
             if self._must_see:
                 raise
-            self.projector = None
             return None
         return file
 
     async def manifest(self) -> Manifest:
         """Return what a manifest would say about the file."""
         model = await self.model()
-        sources = [*await self.opened_sources(), *filter(None, [self.projector])]
+        sources = await self.opened_sources()
         sizes = {source.name: await source.size() for source in sources}
         metadata = model.file.metadata
         programs = [model.program, *([self._tower.program] if self._tower else [])]

@@ -147,8 +147,9 @@ def gguf_store(where: str) -> "GgufStore":
     file = file_name(where)
     sources = [source_of(where if part == file else beside(where, part)) for part in parts_of(file)]
     projector = _projector_beside(where)
-    seeing = projector and source_of(projector)
-    return GgufStore(model_name(file), sources, seeing or None, must_see=False)
+    if projector is not None:
+        sources.append(source_of(projector))
+    return GgufStore(model_name(file), sources, must_see=False)
 
 
 def _projector_beside(where: str) -> str | None:

@@ -32,7 +32,9 @@ async def load(device: Device, files: Files) -> Model:
     """Load a GGUF file and the mmproj file that may lie beside it, or a checkpoint's files."""
     if isinstance(files, list):
         first, *others = map(BytesSource, files)
-        return await Model.load(device, GgufStore("small", [first], *others))
+        for other in others:
+            other.name = "mmproj-x.gguf"
+        return await Model.load(device, GgufStore("small", [first, *others]))
 
     def find(name: str) -> BytesSource:
         return BytesSource(files[name]) if name in files else MissingSource(np.zeros(0, np.uint8))

@@ -117,7 +117,7 @@ def test_requests_have_images_as_addresses(cpu: CpuRunner) -> None:
     [
         ({"projector_type": "gemma3"}, "projector of the type 'gemma3'"),
         ({"vision.image_size": 64}, "has the shape"),
-        ({"vision.patch_size": 5}, "cannot be put together"),
+        ({"vision.patch_size": 6}, "cannot be put together"),
         ({"vision.attention.head_count": 5}, "5 heads do not share 24 columns"),
         ({"vision.image_std": [0.5, 0.0, 0.5]}, "mean and deviation"),
     ],
