@@ -16,7 +16,7 @@ SEPARATORS = "-_. "
 
 def is_projector(name: str) -> bool:
     """Return whether a file's name says that it is the part of a model that sees."""
-    return name.lower().startswith(PREFIX)
+    return name.rpartition("/")[2].lower().startswith(PREFIX)
 
 
 class Named(Protocol):

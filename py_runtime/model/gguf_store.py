@@ -41,7 +41,7 @@ class GgufStore:
         sources: Sequence[ByteSource],
         must_see: bool = True,
     ) -> None:
-        """An mmproj file may be among `sources`; if the model `must_see`, it has to be usable."""
+        """Take a model's files; if it `must_see`, an mmproj file among them has to be usable."""
         self.name = name  # the model's
         self.sources = sources
         self._must_see = must_see
