@@ -16,7 +16,7 @@ export async function imageOf(file) {
   const share = Math.min(1, MOST_EDGE / Math.max(width, height));
   if (share === 1 && file.size <= MOST_BYTES) {
     bitmap.close();
-    const type = file.type || `image/${/\w+$/.exec(file.name)?.[0].toLowerCase().replace("jpg", "jpeg")}`;
+    const type = file.type || `image/${file.name.split(".").at(-1)?.toLowerCase().replace("jpg", "jpeg")}`;
     return addressOf(new Blob([file], { type }));
   }
   const canvas = new OffscreenCanvas(Math.max(1, Math.round(width * share)), Math.max(1, Math.round(height * share)));
