@@ -17,6 +17,7 @@ from py_runtime.folder.file_set import FileSet
 from py_runtime.folder.kept_models import LOCAL
 from py_runtime.folder.stored_names import FILE
 from py_runtime.gguf.part_names import model_name
+from py_runtime.gguf.projector_names import apart
 from py_runtime.model.gguf_store import GgufStore
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.page_source import StoredSource
@@ -32,7 +33,8 @@ async def keep_files(listed: list[Any], meter: Meter) -> str:
     for source in sources:
         meter.expect(DOWNLOAD, source.name, await source.size())
     facts = {source.name: await _copy(storage, source, meter) for source in sources}
-    files = FileSet(model_name(min(facts)), facts)
+    parts, _ = apart(sources)
+    files = FileSet(model_name(min(part.name for part in parts)), facts)
     url = LOCAL + files.name
     await storage.keep_manifest(url, files, files.to_json())
     return url

@@ -1,7 +1,8 @@
 """The mmproj file among others that belongs to a model, by their names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 PREFIX = "mmproj"
 LABEL = re.compile(
@@ -15,7 +16,29 @@ SEPARATORS = "-_. "
 
 def is_projector(name: str) -> bool:
     """Return whether a file's name says that it is the part of a model that sees."""
-    return name.lower().startswith(PREFIX)
+    return name.rpartition("/")[2].lower().startswith(PREFIX)
+
+
+class Named(Protocol):
+    """Whatever has the name of a file."""
+
+    @property
+    def name(self) -> str: ...
+
+
+File = TypeVar("File", bound=Named)
+
+
+def apart(files: Sequence[File]) -> tuple[list[File], File | None]:
+    """Return a model's parts, and its mmproj file where it is among them.
+
+    Where there is nothing else, or more than one, they are taken for parts, and refused later.
+    """
+    projectors = [file for file in files if is_projector(file.name)]
+    parts = [file for file in files if not is_projector(file.name)]
+    if not parts or len(projectors) != 1:
+        return list(files), None
+    return parts, projectors[0]
 
 
 def label_of(name: str) -> str:

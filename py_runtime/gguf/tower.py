@@ -53,15 +53,8 @@ def is_tower(file: GgufFile) -> bool:
 
 def read_tower(file: GgufFile, width: int) -> Tower:
     """Read the tower of a decoder of this width; GgufError says what is wrong with the file."""
+    check_projector(file)
     keys = Keys(file.metadata, CLIP)
-    projector = keys.text(PROJECTOR_TYPE, keys.text(f"vision.{PROJECTOR_TYPE}", ""))
-    if projector not in PROJECTORS:
-        known = ", ".join(f"{name} ({who})" for name, who in PROJECTORS.items())
-        raise UnsupportedGgufError(
-            f"{file.name}: images through a projector of the type {shown(projector)} are not "
-            f"supported; these are: {known}",
-            "load the model without this file, to chat in words",
-        )
     try:
         config = checked(_config(file, keys))
     except ModelError as error:
@@ -73,6 +66,23 @@ def read_tower(file: GgufFile, width: int) -> Tower:
             "give the mmproj file of the same model",
         )
     return tower_of(config, _tensors(file, config), file.name)
+
+
+def check_projector(file: GgufFile) -> None:
+    """Raise UnsupportedGgufError for a tower of a kind that is not computed."""
+    if not is_tower(file):
+        raise UnsupportedGgufError(
+            f"{file.name} is not the part of a model that sees images", "give an mmproj file"
+        )
+    keys = Keys(file.metadata, CLIP)
+    projector = keys.text(PROJECTOR_TYPE, keys.text(f"vision.{PROJECTOR_TYPE}", ""))
+    if projector not in PROJECTORS:
+        known = ", ".join(f"{name} ({who})" for name, who in PROJECTORS.items())
+        raise UnsupportedGgufError(
+            f"{file.name}: images through a projector of the type {shown(projector)} are not "
+            f"supported; these are: {known}",
+            "load the model without this file, to chat in words",
+        )
 
 
 def tower_of(config: TowerConfig, tensors: Tensors, name: str) -> Tower:

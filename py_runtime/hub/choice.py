@@ -3,14 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from py_runtime.base.errors import RequestError
 from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
-from py_runtime.gguf.projector_names import label_of
+from py_runtime.gguf.projector_names import is_projector, label_of, projector_for
 from py_runtime.hub.listing import HubFile
 
 # Files beside models: projectors of pictures, draft heads, importance matrices.
 BESIDE = ("mmproj", "mtp-", "imatrix")
+MAX_PROJECTORS = 50  # mmproj files that are looked at: far more than any model has
+SEEING = ("smolvlm", "idefics3")  # in names of models whose images can be read
 PREFERRED = ("Q4_K_M", "Q4_0", "Q8_0")
 
 
@@ -34,6 +37,8 @@ def variants_of(files: Iterable[HubFile]) -> list[Variant]:
     whatever numbers of parts their names claim.
     """
     by_path = {file.path: file for file in files}
+    own = (file for file in by_path.values() if is_projector(file.path.rpartition("/")[2]))
+    projectors = list(islice(own, MAX_PROJECTORS))
     found: list[Variant] = []
     for path in sorted(by_path):
         folder, slash, name = path.rpartition("/")
@@ -42,7 +47,8 @@ def variants_of(files: Iterable[HubFile]) -> list[Variant]:
         parts = _all_present(by_path, (f"{folder}{slash}{part}" for part in parts_of(name)))
         if parts:
             model = model_name(name)
-            found.append(Variant(model, label_of(model), parts))
+            seeing = _projector_of(projectors, folder, name)
+            found.append(Variant(model, label_of(model), (*parts, *seeing)))
     return sorted(found, key=lambda variant: (variant.size, variant.name))
 
 
@@ -78,6 +84,18 @@ def _all_present(by_path: Mapping[str, HubFile], paths: Iterable[str]) -> tuple[
             return ()
         found.append(by_path[path])
     return tuple(found)
+
+
+def _projector_of(projectors: Sequence[HubFile], folder: str, name: str) -> tuple[HubFile, ...]:
+    """Return the mmproj file of a model whose images can be read; of others it is not fetched."""
+    if not any(family in name.lower() for family in SEEING):
+        return ()
+    start = f"{folder}/" if folder else ""
+    beside = {
+        file.path.removeprefix(start): file for file in projectors if file.path.startswith(start)
+    }
+    found = projector_for(name, beside, is_alone=True)
+    return (beside[found],) if found else ()
 
 
 def _is_beside(name: str) -> bool:

@@ -11,7 +11,6 @@ from py_runtime.base.model_errors import ModelError, ModelFileError, ModelTensor
 from py_runtime.base.progress import Meter
 from py_runtime.base.shapes import numel
 from py_runtime.base.short_texts import first_of, short
-from py_runtime.base.sizes import in_words
 from py_runtime.encoder.config import EncoderConfig, encoder_config
 from py_runtime.encoder.encoding import (
     MODULES,
@@ -32,28 +31,21 @@ from py_runtime.folder.file_names import (
 )
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import (
-    MAX_WHOLE_BYTES,
     NEEDED_LIMITS,
     Manifest,
     Requirements,
     Source,
 )
-from py_runtime.folder.plain_safetensors import header_end, parse_header
-from py_runtime.folder.safetensors_header import LENGTH_BYTES
-from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gguf.constants import GgufConstants
-from py_runtime.gguf.container import TensorInfo
 from py_runtime.gguf.encoder import encoder_parts, kinds_of, split_rows
 from py_runtime.gguf.reader import StoredTensor
-from py_runtime.gguf.stored_weights import FLOATS
-from py_runtime.gguf.tensor_types import BY_NAME
+from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, tensors_in
 from py_runtime.model.encoder_folder import EncoderFolder, encoder_folder
 from py_runtime.model.program_sizes import held_bytes, needed_bytes
 from py_runtime.program import Program
 from py_runtime.tokens.wordpiece import wordpiece_file
-from py_runtime.weights.byte_source import ABSENT, ByteSource
+from py_runtime.weights.byte_source import ByteSource
 
-ANOTHER = "get another copy of the model"
 MAX_NAMES = 8  # of tensors that are listed
 PARTS = ("embeddings.", "encoder.", "transformer.")  # that compute vectors
 UNUSED = ("position_ids",)  # numbers from 0 on, which old checkpoints keep
@@ -68,7 +60,7 @@ class CheckpointStore:
 
     def __init__(self, name: str, find: Callable[[str], ByteSource]) -> None:
         self.name = name  # the model's
-        self._find = find
+        self._files = CheckpointFiles(find)
         self._opened: tuple[EncoderConfig, Program, GgufConstants, Manifest] | None = None
 
     async def manifest(self) -> Manifest:
@@ -81,17 +73,17 @@ class CheckpointStore:
 
     async def read(self, model: ModelFolder, file: str) -> bytes | Json:
         """Read a file; a tokenizer that is a list of words is brought into its usual form."""
-        data = await self._read(file)
+        data = await self._files.read(file)
         if data is not None:
             return data
         if file != TOKENIZER:
             return {}
-        words = await self._read(VOCABULARY)
+        words = await self._files.read(VOCABULARY)
         if words is None:
             raise ModelFileError(
                 f"{self.name} has neither {TOKENIZER} nor {VOCABULARY}", "add its tokenizer"
             )
-        config = await self._read_json(TOKENIZER_CONFIG)
+        config = await self._files.read_json(TOKENIZER_CONFIG)
         return wordpiece_file(_vocabulary(words), config if isinstance(config, dict) else {})
 
     def constants(self, model: ModelFolder) -> GgufConstants:
@@ -103,12 +95,12 @@ class CheckpointStore:
 
     async def _open(self) -> tuple[EncoderConfig, Program, GgufConstants, Manifest]:
         if self._opened is None:
-            values = await self._read_json(CONFIG)
+            values = await self._files.read_json(CONFIG)
             if not isinstance(values, dict):
                 raise ModelFileError(f"{self.name} has no {CONFIG} that is an object", ANOTHER)
             config = encoder_config(values)
-            source = self._find(SAFETENSORS)
-            tensors = _tensors_of(source.name, await _header(source), config)
+            source = self._files.find(SAFETENSORS)
+            tensors = _tensors_of(source.name, await tensors_in(source), config)
             program, constants = encoder_parts(config, tensors, self.name)
             manifest = await self._manifest(source, config, program, kinds_of(tensors))
             self._opened = (config, program, constants, manifest)
@@ -135,35 +127,16 @@ class CheckpointStore:
         )
 
     async def _encoding(self) -> Encoding:
-        modules = await self._read_json(MODULES)
+        modules = await self._files.read_json(MODULES)
         folder = pooling_folder(modules)
         pooling = None
         if folder is not None:
-            pooling = await self._read_json(f"{folder}/{POOLING_CONFIG}")
+            pooling = await self._files.read_json(f"{folder}/{POOLING_CONFIG}")
             if pooling is None:
                 raise ModelFileError(
                     f"{MODULES} names {folder}/{POOLING_CONFIG}, which is missing", ANOTHER
                 )
-        return read_encoding(modules, pooling, await self._read_json(SETTINGS))
-
-    async def _read_json(self, file: str) -> Any:
-        """Return a parsed file, None where there is none."""
-        data = await self._read(file)
-        try:
-            return None if data is None else parse_strict_json(data)
-        except ValueError as error:
-            raise ModelError(f"{file} is not JSON: {error}", ANOTHER) from None
-
-    async def _read(self, file: str) -> bytes | None:
-        source = self._find(file)
-        try:
-            size = await source.size()
-            if size > MAX_WHOLE_BYTES:
-                found, most = in_words(size), in_words(MAX_WHOLE_BYTES)
-                raise ModelFileError(f"{file} has {found}; at most {most} are read", ANOTHER)
-            return await source.read(0, size)
-        except ABSENT:
-            return None
+        return read_encoding(modules, pooling, await self._files.read_json(SETTINGS))
 
 
 def _vocabulary(words: bytes) -> dict[str, int]:
@@ -173,20 +146,6 @@ def _vocabulary(words: bytes) -> dict[str, int]:
     except UnicodeDecodeError as error:
         raise ModelError(f"{VOCABULARY}: byte {error.start} is not UTF-8", ANOTHER) from None
     return {line.removesuffix("\r"): number for number, line in enumerate(lines)}
-
-
-async def _header(source: ByteSource) -> dict[str, StoredTensor]:
-    """Return the places of all tensors; those of integers are left out."""
-    size = await source.size()
-    end = header_end(source.name, await source.read(0, min(LENGTH_BYTES, size)), size)
-    stored, _ = parse_header(source.name, await source.read(0, end), size)
-    return {
-        name: StoredTensor(
-            TensorInfo(name, BY_NAME[one.code], one.dims, one.begin, one.end - one.begin), source
-        )
-        for name, one in stored.items()
-        if one.code in FLOATS
-    }
 
 
 def _tensors_of(

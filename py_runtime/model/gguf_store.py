@@ -16,10 +16,12 @@ from py_runtime.folder.manifest import (
 )
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.encoder import GgufEncoder, is_encoder, read_encoder
+from py_runtime.gguf.errors import UnsupportedGgufError
 from py_runtime.gguf.model import GgufModel, read_model
-from py_runtime.gguf.reader import open_gguf
+from py_runtime.gguf.projector_names import apart
+from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.token_rows import GgufTokenRows
-from py_runtime.gguf.tower import Tower, read_tower
+from py_runtime.gguf.tower import Tower, check_projector, read_tower
 from py_runtime.model.encoder_folder import encoder_folder
 from py_runtime.model.program_sizes import held_bytes, needed_bytes
 from py_runtime.model.seeing_folder import SeeingFolder
@@ -34,11 +36,15 @@ class GgufStore:
     end_tokens: frozenset[int] = frozenset()  # all are in what stands for config.json
 
     def __init__(
-        self, name: str, sources: Sequence[ByteSource], projector: ByteSource | None = None
+        self,
+        name: str,
+        sources: Sequence[ByteSource],
+        must_see: bool = True,
     ) -> None:
+        """Take a model's files; if it `must_see`, an mmproj file among them has to be usable."""
         self.name = name  # the model's
         self.sources = sources
-        self.projector = projector  # the mmproj file, where there is one
+        self._must_see = must_see
         self._model: GgufModel | GgufEncoder | None = None
         self._tower: Tower | None = None
 
@@ -47,36 +53,51 @@ class GgufStore:
 
     async def model(self) -> GgufModel | GgufEncoder:
         if self._model is None:
-            file = await open_gguf(await self.opened_sources())
+            parts, seeing = apart(await self.opened_sources())
+            file = await open_gguf(parts)
             if is_encoder(file):
                 self._model = read_encoder(file)
-            elif self.projector is None:
-                self._model = await read_model(file)
             else:
-                projector = await open_gguf([self.projector])
-                self._model = await read_model(file, sees=True)
-                self._tower = read_tower(projector, self._model.config.width)
+                projector = await self._open_projector(seeing)
+                model = await read_model(file, sees=projector is not None)
+                self._tower = projector and read_tower(projector, model.config.width)
+                self._model = model
         return self._model
+
+    async def _open_projector(self, source: ByteSource | None) -> GgufFile | None:
+        if source is None:
+            return None
+        try:
+            file = await open_gguf([source])
+            check_projector(file)
+        except UnsupportedGgufError:
+            if self._must_see:
+                raise
+            return None
+        return file
 
     async def manifest(self) -> Manifest:
         """Return what a manifest would say about the file."""
         model = await self.model()
-        sources = [*await self.opened_sources(), *filter(None, [self.projector])]
+        sources = await self.opened_sources()
         sizes = {source.name: await source.size() for source in sources}
         metadata = model.file.metadata
+        programs = [model.program, *([self._tower.program] if self._tower else [])]
         licence = "general.license"
         return Manifest(
             name=self.name,
             parameters=model.parameters,
             context=model.config.context,
             size=sum(sizes.values()),
-            gpu_bytes=held_bytes(model.program),
+            gpu_bytes=sum(map(held_bytes, programs)),
             quantisation=model.quantisation,
             graph=model.file.name,
             weights=(),
             goldens=None,
             files={name: FileFacts(size, "") for name, size in sizes.items()},
-            requires=Requirements((), dict.fromkeys(NEEDED_LIMITS, needed_bytes(model.program))),
+            requires=Requirements(
+                (), dict.fromkeys(NEEDED_LIMITS, max(map(needed_bytes, programs)))
+            ),
             source=Source(
                 self.name,
                 None,

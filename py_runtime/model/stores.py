@@ -8,7 +8,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.base.progress import Meter
-from py_runtime.folder.file_names import GGUF, MODEL_PTE, PTE, SAFETENSORS
+from py_runtime.folder.file_names import CONFIG, GGUF, INDEX, MODEL_PTE, PTE, SAFETENSORS
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import MANIFEST, Manifest
 from py_runtime.generation.session import TokenRows
@@ -20,7 +20,6 @@ from py_runtime.weights.constants import ConstantSource
 from py_runtime.weights.open_source import open_source
 
 if TYPE_CHECKING:
-    from py_runtime.model.checkpoint_store import CheckpointStore
     from py_runtime.model.gguf_store import GgufStore
     from py_runtime.model.pte_store import PteStore
 
@@ -54,7 +53,7 @@ async def open_store(where: str) -> Store:
     """Open a model by its path, address or Hub name.
 
     That is a folder that `inpage export` wrote, a .gguf or .pte file, or a folder with model.pte,
-    or with the checkpoint of a text encoder.
+    or with the checkpoint of a text encoder or of a model that sees.
     Or a model of the Hub: `hf:owner/name`; natively the address of its page as well.
     """
     if leads_to_hub(where):
@@ -74,8 +73,9 @@ async def open_store(where: str) -> Store:
         inside = f"{where.rstrip('/')}/x"
         if await is_there(source_of(beside(inside, MODEL_PTE))):
             return pte_store(beside(inside, MODEL_PTE))
-        if await is_there(source_of(beside(inside, SAFETENSORS))):
-            return checkpoint_store(where)
+        for weights in (SAFETENSORS, INDEX):
+            if await is_there(source_of(beside(inside, weights))):
+                return await checkpoint_store(where)
         raise
     return store
 
@@ -108,13 +108,22 @@ def source_of(where: str) -> ByteSource:
     return HostedSource(where, HostRequests())
 
 
-def checkpoint_store(where: str) -> "CheckpointStore":
+async def checkpoint_store(where: str) -> Store:
     """Return the store of a checkpoint in a folder at an address or path."""
-    from py_runtime.model.checkpoint_store import CheckpointStore  # few models need it
+    from py_runtime.model.checkpoint_files import CheckpointFiles  # few models need them
+    from py_runtime.model.checkpoint_store import CheckpointStore
+    from py_runtime.model.seeing_checkpoint import SeeingCheckpointStore
+    from py_runtime.vision.config import sees
 
     folder = where.replace("\\", "/").rstrip("/")
     name = file_name(folder) or folder
-    return CheckpointStore(name, lambda file: source_of(f"{folder}/{file}"))
+
+    def find(file: str) -> ByteSource:
+        return source_of(f"{folder}/{file}")
+
+    config = await CheckpointFiles(find).read_json(CONFIG)
+    is_seeing = isinstance(config, dict) and sees(config)
+    return SeeingCheckpointStore(name, find) if is_seeing else CheckpointStore(name, find)
 
 
 def pte_store(where: str) -> "PteStore":
@@ -138,7 +147,9 @@ def gguf_store(where: str) -> "GgufStore":
     file = file_name(where)
     sources = [source_of(where if part == file else beside(where, part)) for part in parts_of(file)]
     projector = _projector_beside(where)
-    return GgufStore(model_name(file), sources, projector and source_of(projector))
+    if projector is not None:
+        sources.append(source_of(projector))
+    return GgufStore(model_name(file), sources, must_see=False)
 
 
 def _projector_beside(where: str) -> str | None:

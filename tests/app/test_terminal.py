@@ -138,6 +138,9 @@ def test_in_a_terminal(toy_model: Path) -> None:
         chat.type("/nothing\n")
         chat.until("[/nothing is not a command")
         chat.until("> ")
+        chat.type("/image cat.png\n")
+        chat.until("cannot see images")
+        chat.until("> ")
         chat.type("the quick brown fox\n")
         chat.until("[reading")
         chat.type("and the lazy dog")  # no Enter: somebody is still at it

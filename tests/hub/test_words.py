@@ -10,8 +10,9 @@ from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ManifestError
 from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.folder.file_set import FileSet, parse_file_set
+from py_runtime.gguf.projector_names import label_of, projector_for
 from py_runtime.hub.address import HubAddress, parse_address
-from py_runtime.hub.choice import choose, default_of, label_of, variants_of
+from py_runtime.hub.choice import choose, default_of, variants_of
 from py_runtime.hub.errors import HubError, refusal
 from py_runtime.hub.listing import HubFile, parse_about, parse_tree
 from tools.files import ROOT
@@ -95,6 +96,36 @@ def test_what_lies_beside_models_and_what_is_not_whole_is_none() -> None:
         choose("o/n", [only], "z.gguf")
     with pytest.raises(RequestError, match="o/n has no GGUF files"):
         choose("o/n", [], None)
+
+
+def test_a_model_that_sees_comes_with_its_mmproj_file() -> None:
+    names = ["SmolVLM-Q8_0.gguf", "SmolVLM-f16.gguf", "mmproj-SmolVLM-f16.gguf"]
+    others = ["gemma-3-4b-it-Q8_0.gguf", "mmproj-model-f16.gguf"]
+    for folder in ("", "gguf/"):
+        listed = [HubFile(folder + name, 10, "0" * 64) for name in (*names, *others)]
+        found = {
+            variant.name: [file.path for file in variant.files] for variant in variants_of(listed)
+        }
+        assert found["SmolVLM-Q8_0"] == [folder + names[0], folder + names[2]]
+        assert found["gemma-3-4b-it-Q8_0"] == [folder + others[0]], "its images cannot be read yet"
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "is_alone", "wanted"),
+    [
+        ("A-1B-Q4_K_M.gguf", ["mmproj-A-1B-f16.gguf", "mmproj-A-1B-Q8_0.gguf"], False, 1),
+        ("a-1b.gguf", ["mmproj-A-1B-BF16.gguf", "mmproj-B-f16.gguf"], False, 0),
+        ("A-00001-of-00002.gguf", ["mmproj-A.gguf"], False, 0),
+        ("A-Q8_0.gguf", ["mmproj-F16.gguf"], True, 0),
+        ("A-Q8_0.gguf", ["mmproj-F16.gguf"], False, None),
+        ("A-Q8_0.gguf", ["mmproj-B-f16.gguf", "A.gguf"], True, None),
+    ],
+)
+def test_the_mmproj_file_of_a_model_is_known_by_its_name(
+    model: str, names: list[str], is_alone: bool, wanted: int | None
+) -> None:
+    found = projector_for(model, names, is_alone)
+    assert found == (None if wanted is None else names[wanted])
 
 
 def test_what_the_hub_says() -> None:

@@ -10,16 +10,36 @@ from py_runtime.base.errors import InpageError
 from py_runtime.gpu import Device
 from py_runtime.model import Model
 from py_runtime.model.gguf_store import GgufStore
+from py_runtime.model.seeing_checkpoint import SeeingCheckpointStore
 from py_runtime.vision.picture import picture_of
+from py_runtime.weights.byte_source import MissingFileError
 from tests.gguf.in_runtime import BytesSource
 
 COUNT = 32
 
 
-async def load(device: Device, files: list[np.ndarray]) -> Model:
-    """Load a GGUF file, and the mmproj file that may lie beside it."""
-    first, *others = map(BytesSource, files)
-    return await Model.load(device, GgufStore("small", [first], *others))
+Files = list[np.ndarray] | dict[str, np.ndarray]  # bytes
+
+
+class MissingSource(BytesSource):
+    """A file that is not there."""
+
+    async def size(self) -> int:
+        raise MissingFileError("it is not there")
+
+
+async def load(device: Device, files: Files) -> Model:
+    """Load a GGUF file and the mmproj file that may lie beside it, or a checkpoint's files."""
+    if isinstance(files, list):
+        first, *others = map(BytesSource, files)
+        for other in others:
+            other.name = "mmproj-x.gguf"
+        return await Model.load(device, GgufStore("small", [first, *others]))
+
+    def find(name: str) -> BytesSource:
+        return BytesSource(files[name]) if name in files else MissingSource(np.zeros(0, np.uint8))
+
+    return await Model.load(device, SeeingCheckpointStore("small", find))
 
 
 def messages_of(turns: list[Any], images: list[np.ndarray]) -> list[Any]:
@@ -38,7 +58,7 @@ def _part(part: Any, images: list[np.ndarray]) -> Any:
 
 
 async def see(
-    device: Device, files: list[np.ndarray], images: list[np.ndarray], chats: list[Any]
+    device: Device, files: Files, images: list[np.ndarray], chats: list[Any]
 ) -> dict[str, Any]:
     """Return the rows of images, and greedy answers to chats, one after the other; what is left."""
     before = device.counters.buffer_bytes_alive
@@ -76,7 +96,7 @@ async def decoded(device: Device, files: list[np.ndarray]) -> list[Any]:
     return found
 
 
-async def requests(device: Device, files: list[np.ndarray], requests: list[Any]) -> list[Any]:
+async def requests(device: Device, files: Files, requests: list[Any]) -> list[Any]:
     """Return what OpenAI's API answers to each."""
     model = await load(device, files)
     answers: list[Any] = []
@@ -90,7 +110,7 @@ async def requests(device: Device, files: list[np.ndarray], requests: list[Any])
     return answers
 
 
-async def fault_of(device: Device, files: list[np.ndarray]) -> str:
+async def fault_of(device: Device, files: Files) -> str:
     """Return why a model cannot be loaded, and that nothing of it is left."""
     before = device.counters.buffer_bytes_alive
     try:

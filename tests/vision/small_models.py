@@ -1,5 +1,7 @@
 """A small random SmolVLM: in transformers, and as the two GGUF files that people have."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from transformers import PreTrainedModel, SmolVLMConfig, SmolVLMForConditionalGe
 from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
 from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_string
 
-from py_runtime.folder.file_names import TOKENIZER
+from py_runtime.folder.file_names import TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.gguf.container import HeaderWalk
 from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.tokens import Tokenizer
@@ -244,3 +246,22 @@ def encode(model: np.ndarray, text: str) -> list[int]:
     header = HeaderWalk("x.gguf", len(model)).read(model.tobytes())
     tokenizer = Tokenizer.from_json(read_tokenizer(header.metadata)[TOKENIZER])
     return tokenizer.encode(text, add_special_tokens=False)
+
+
+def save_checkpoint(folder: Path, model: PreTrainedModel, **options: Any) -> None:
+    """Save the model as people publish it: in transformers' files, with a tokenizer."""
+    model.save_pretrained(folder, **options)
+    data = model_file(model)
+    header = HeaderWalk("x.gguf", len(data)).read(data.tobytes())
+    files = read_tokenizer(header.metadata)
+    template = files[TOKENIZER_CONFIG].pop("chat_template")
+    processing = {
+        "image_processor_type": "SmolVLMImageProcessor",
+        "size": {"longest_edge": EDGE},
+        "max_image_size": {"longest_edge": SIDE},
+        "image_mean": [0.5, 0.5, 0.5],
+        "image_std": [0.5, 0.5, 0.5],
+    }
+    for name, content in {**files, "preprocessor_config.json": processing}.items():
+        (folder / name).write_text(json.dumps(content))
+    (folder / "chat_template.jinja").write_text(template)

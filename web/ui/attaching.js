@@ -14,7 +14,7 @@ import { faultOf, inWords, line, t } from "./wording.js";
 
 const MAX_BYTES = 2_000_000;
 const MAX_PDF_BYTES = 50_000_000;
-const IMAGE = /^image\/(png|jpeg|webp|gif)$/;
+const IMAGE = /\.(png|jpe?g|webp|gif)$/i; // by its name, or, pasted, by its type
 
 const { attached, draft } = page;
 const loadFiles = lazy(() => import("./chat_files.js"));
@@ -29,13 +29,13 @@ export async function attach(given) {
 /** @param {File} file */
 async function take(file) {
   const { name, size, type } = file;
-  if (IMAGE.test(type)) return takeImage(file);
+  if (IMAGE.test(name) || IMAGE.test(type.replace("image/", "."))) return takeImage(file);
   const isPdf = /\.pdf$/i.test(name);
   const most = isPdf ? MAX_PDF_BYTES : MAX_BYTES;
   const text = isPdf || size > most ? undefined : await textOf(file);
   if (size > most) notify(t`${name} is too large to attach: it has ${inWords(size)}, and the limit is ${inWords(most)}.`);
   else if (isPdf) takePdf(file);
-  else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
+  else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, images, and text, Markdown, code, CSV or PDF files.`);
   else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) (await arrived(loadFiles()))?.importFile(file);
   else if (text.trim()) add({ ...fileOf(file, /\.(\w+)$/.exec(name)?.[1].toLowerCase() ?? "text"), text });
   else notify(t`${name} is empty.`);

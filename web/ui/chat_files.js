@@ -1,10 +1,10 @@
 // Chats as files: exported and imported as JSON, read with care, and as Markdown.
 
-/** @import { Chat } from "./chats.js" */
+/** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { check, readChat } from "./chat_reading.js";
 import { saveChat } from "./chat_storage.js";
-import { newChat, shown, titleOf, wholeOf } from "./chats.js";
+import { isImage, newChat, shown, titleOf, wholeOf } from "./chats.js";
 import { emit } from "./events.js";
 import { notify } from "./notices.js";
 import { splitReasoning } from "./reasoning.js";
@@ -60,9 +60,12 @@ export const exportMarkdown = (chat) => giveFile(fileName(chat, "md"), chatAsMar
 function chatAsMarkdown(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
-  for (const message of chat.messages) parts.push(...message.role === "user" ? [`## ${t`You`}`, wholeOf(message)] : [`## ${t`Answer`}`, withoutReasoning(message.content)]);
+  for (const message of chat.messages) parts.push(...message.role === "user" ? [`## ${t`You`}`, ...imagesOf(message), wholeOf(message)].filter(Boolean) : [`## ${t`Answer`}`, withoutReasoning(message.content)]);
   return `${parts.join("\n\n")}\n`;
 }
+
+/** @param {ChatMessage} message */
+const imagesOf = ({ attachments = [] }) => attachments.filter(isImage).map(({ name, text }) => `![${name.replace(/[[\]\\]/g, "\\$&")}](${text})`);
 
 /** @param {string} content */
 const withoutReasoning = (content) => (splitReasoning(content)?.answer ?? content).trim();

@@ -4,6 +4,7 @@
 
 import { answers } from "./answers.js";
 import { remove, tokensOf } from "./attaching.js";
+import { isImage } from "./chats.js";
 import { countDraft, files, send, setFiles, write } from "./composer.js";
 import { page, partOf } from "./elements.js";
 import { on } from "./events.js";
@@ -110,6 +111,7 @@ async function offerParts(longest, used, context, mine) {
   const { max_tokens: most } = requestOptions();
   const room = context - Math.min(most ?? MAX_RESERVED, MAX_RESERVED, Math.floor(context * RESERVED_SHARE));
   for (const file of longest.toReversed()) {
+    if (isImage(file)) continue; // it is seen as a whole
     const part = await partOfFile(file, used, room);
     if (mine !== turn) return;
     if (!part) continue;

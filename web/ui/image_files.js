@@ -2,7 +2,6 @@
 
 import { t } from "./wording.js";
 
-export const KINDS = /^image\/(png|jpeg|webp|gif)$/;
 const MOST_EDGE = 2048; // pixels: models see no more
 const MOST_BYTES = 500_000; // of a file that is kept as it is: chats are to stay small
 const QUALITY = 0.9;
@@ -17,7 +16,8 @@ export async function imageOf(file) {
   const share = Math.min(1, MOST_EDGE / Math.max(width, height));
   if (share === 1 && file.size <= MOST_BYTES) {
     bitmap.close();
-    return addressOf(file);
+    const type = file.type || `image/${file.name.split(".").at(-1)?.toLowerCase().replace("jpg", "jpeg")}`;
+    return addressOf(new Blob([file], { type }));
   }
   const canvas = new OffscreenCanvas(Math.max(1, Math.round(width * share)), Math.max(1, Math.round(height * share)));
   const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));

@@ -5,7 +5,7 @@
 
 import { answerIn, answers } from "./answers.js";
 import { saveChat, tell } from "./chat_storage.js";
-import { allChats, chats, isDeleted, newChat, shown, titleOf } from "./chats.js";
+import { allChats, chats, isDeleted, isImage, newChat, shown, titleOf } from "./chats.js";
 import { write } from "./composer.js";
 import { showChat } from "./conversation.js";
 import { copyOf, page, partOf } from "./elements.js";
@@ -155,7 +155,7 @@ function dayOf(updated) {
  * @param {Chat} chat
  * @param {string} words
  */
-const isFound = ({ title, messages }, words) => [title, ...messages.flatMap(({ content, attachments = [] }) => [content, ...attachments.flatMap(({ name, text }) => [name, text])])]
+const isFound = ({ title, messages }, words) => [title, ...messages.flatMap(({ content, attachments = [] }) => [content, ...attachments.flatMap((file) => [file.name, isImage(file) ? "" : file.text])])]
   .some((text) => text.toLocaleLowerCase().includes(words));
 
 /** Sorts the rows under headings, pinned ones first, and hides those in which the words that are looked for are not. */

@@ -419,7 +419,7 @@ export const texts = {
   "{0} bytes": "{0} Byte",
   "{0} cannot see images.": "{0} kann keine Bilder sehen.",
   "it is no image that this browser can show": "es ist kein Bild, das dieser Browser zeigen kann",
-  "{0} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.": "{0} ist kein Text. Was du ablegen kannst: Modelle (.gguf, .pte), exportierte Chats sowie Text-, Markdown-, Code-, CSV- oder PDF-Dateien.",
+  "{0} is not a text. What can be dropped: models (.gguf, .pte), exported chats, images, and text, Markdown, code, CSV or PDF files.": "{0} ist kein Text. Was du ablegen kannst: Modelle (.gguf, .pte), exportierte Chats, Bilder sowie Text-, Markdown-, Code-, CSV- oder PDF-Dateien.",
   "{0} is empty.": "{0} ist leer.",
   "{0} page|{1} pages": "{0} Seite|{1} Seiten",
   "{0} tokens, too long": "{0} Tokens, zu lang",
