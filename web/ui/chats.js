@@ -23,7 +23,7 @@ import { t } from "./wording.js";
  * @property {Record<string, any>} [made] what wrote it, and how that went
  * @property {Record<string, any>} [settings] it was asked with, by their names in a request
  * @property {number} [certain] 1 where its tokens are shown in place of its text
- * @property {string} [code] the same for programs; "length" where it can be continued
+ * @property {string} [code] the same for programs; "length" where it can be continued, "full" where the context has no room for that
  * @property {string} [parent] the message before it, if there is one
  * @property {string} [slot] the first of its versions, where it is not the first itself
  * @property {number} [picked] when the user last chose it among its versions
@@ -49,7 +49,9 @@ import { t } from "./wording.js";
  * @property {string} id
  * @property {string} title
  * @property {string} system
- * @property {{ title: number, system: number, notebook: number }} set when title, system prompt and notebook were last set
+ * @property {string} folder that it is in, or nothing
+ * @property {boolean} [temporary] never kept: it lasts as long as the page
+ * @property {{ title: number, system: number, notebook: number, folder: number }} set when title, system prompt, notebook and folder were last set
  * @property {string} notebook as an .ipynb, or nothing
  * @property {number} updated when the user last went on with it
  * @property {number} deleted when it was deleted; going on later takes that back
@@ -74,7 +76,7 @@ export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(ch
 
 /** @returns {Chat} */
 export const newChat = () => ({
-  id: crypto.randomUUID(), title: "", system: "", notebook: "", set: { title: 0, system: 0, notebook: 0 }, updated: Date.now(), deleted: 0, messages: [],
+  id: crypto.randomUUID(), title: "", system: "", notebook: "", folder: "", set: { title: 0, system: 0, notebook: 0, folder: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
 export let shown = newChat(); // the one that is open
