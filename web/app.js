@@ -5,19 +5,19 @@ import "./ui/attachments.js";
 import { opened } from "./ui/chat_storage.js";
 import { page } from "./ui/elements.js";
 import { on } from "./ui/events.js";
-import { showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
+import { restart, showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
 import { lazy } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { act } from "./ui/message_buttons.js";
-import { loadStored, showModel } from "./ui/models.js";
+import { expectNone, loading, loadStored, showModel } from "./ui/models.js";
 import { arrived, notify } from "./ui/notices.js";
 import { openLinkedPanel, openPanel } from "./ui/panels.js";
 import { keepOffline, reloadsIsolated } from "./ui/service_worker.js";
 import "./ui/shortcuts.js";
 import { reopen, tools } from "./ui/sidebar.js";
 import "./ui/speech.js";
-import "./ui/tabs.js";
-import { tell } from "./ui/wording.js";
+import { engineElsewhere } from "./ui/tabs.js";
+import { t, tell } from "./ui/wording.js";
 
 /** @typedef {"models" | "settings"} Dialog */
 
@@ -38,6 +38,7 @@ const dialogs = {
 };
 const loadDock = lazy(() => import("./ui/dock.js"));
 const loadHub = lazy(() => import("./ui/hub.js"));
+const loadSuggesting = lazy(() => import("./ui/suggesting.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
@@ -55,11 +56,55 @@ document.addEventListener("click", ({ target }) => {
   if (panel !== undefined) openPanel(panel);
 });
 on("panelwanted", async (wanted) => (await arrived(loadDock()))?.showPanel(wanted));
+on("answerwritten", (message) => { loadSuggesting().then(({ consider }) => consider(message), () => {}); }); // none is missed
 addEventListener("hashchange", openLinkedPanel);
+
+// ---- the engine: this tab's own, or that of another tab
+
+const loadSharing = lazy(() => import("./ui/engine_sharing.js"));
+/** @type {Worker | undefined} */
+let worker;
+/** @type {((options: WorkerOptions) => Worker)} */
+const newWorker = (options) => new Worker(new URL("./worker.js", import.meta.url), options);
+let begin = newWorker;
+let isOffered = false; // the engine of another tab
+let guests = 0; // that have come
+
+/** Offers the model of another tab, instead of loading it again, as long as that tab has it. */
+async function offerSharing() {
+  const isOpen = !inpage.loaded && !loading && begin === newWorker;
+  if (!isOpen || (!isOffered && !engineElsewhere())) return;
+  const sharing = await arrived(loadSharing());
+  sharing?.offer(async (other) => {
+    begin = () => sharing.guestOf(other, leaveOther);
+    document.body.dataset.guest = "";
+    await inpage.restart().catch(() => {}); // the page shows the failure
+  });
+  if (!isOffered) expectNone();
+  isOffered = !!engineElsewhere();
+  if (!isOffered) loadStored();
+}
+
+/** Goes on with an engine of this tab's own, once the other's is gone. */
+function leaveOther() {
+  begin = newWorker;
+  delete document.body.dataset.guest;
+  notify(t`The tab whose model was used here is closed: the model is now loaded in this tab.`);
+  restart();
+}
+
+on("tabschange", offerSharing);
+on("guestcame", async (guest) => {
+  guests++;
+  if (worker) (await arrived(loadSharing()))?.host(worker, guest);
+});
 
 const address = new URLSearchParams(location.search);
 const { inpage, client } = createInpage({
-  newWorker: (options) => new Worker(new URL("./worker.js", import.meta.url), options),
+  newWorker(options) {
+    if (guests) loadSharing().then(({ endGuests }) => endGuests(), () => {});
+    return worker = begin(options);
+  },
   device: /** @type {const} */ (["gpu", "cpu"]).find((kind) => kind === address.get("device")) ?? null,
   kernels: /** @type {any} */ (address.get("kernels")),
   onBusy: showBusy, onPhase: showPhase, onFailure: showFailure, onModel: showModel, onRestart: showReady,
@@ -67,7 +112,7 @@ const { inpage, client } = createInpage({
 });
 globalThis.inpage = inpage;
 inpage.onNotice(({ kind, code, facts, text }) => notify(tell({ code, facts }) ?? text, { stays: kind === "storage" }));
-inpage.ready.then(showReady).then(loadStored, () => {});
+inpage.ready.then(showReady).then(() => isOffered || loadStored(), expectNone);
 inpage.ready.then(keepOffline).catch(() => {}); // an engine that did not start, a browser that keeps nothing
 if (crossOriginIsolated || !await reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);

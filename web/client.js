@@ -33,7 +33,7 @@ export class EngineClient {
   /** @type {Map<number, Pending>} */
   #pending = new Map();
   #nextId = 1; // 0 stands for notices
-  #nextFile = 0;
+  #nextFile = Math.floor(Math.random() * 2 ** 40); // tabs may share a worker (ui/engine_sharing.js)
   /** @type {CallError | null} */
   #dead = null;
   /** @type {PromiseWithResolvers<ReadyReport>} */

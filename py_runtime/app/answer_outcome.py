@@ -11,7 +11,9 @@ def outcome(last: Piece, seconds: float) -> list[Message]:
     usage = last.usage
     assert usage is not None, "the last piece has the usage"
     messages = []
-    if last.finish_reason in ENDS:
+    if last.finish_reason == "length" and usage.fills_context:
+        messages.append(message("context_full"))
+    elif last.finish_reason in ENDS:
         messages.append(message(ENDS[last.finish_reason]))
     messages.append(message("answer_tokens", tokens=usage.completion_tokens))
     messages.append(_time(usage, seconds))

@@ -57,7 +57,8 @@ ENGLISH: dict[str, str] = {
     "no_gguf_files": "this repository has no GGUF files: look for a name that ends in -GGUF",
     # How an answer went
     "answer_stopped": "Stopped",
-    "answer_cut": "Token limit reached",
+    "answer_cut": "Maximum length reached",
+    "context_full": "Context full",
     "answer_tokens": "{tokens} {tokens:token|tokens}",
     "answer_seconds": "{seconds:.1f} s",
     "answer_seconds_spent": "{seconds:.1f} s ({spent})",

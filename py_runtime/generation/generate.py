@@ -28,6 +28,7 @@ class Generation:
     grammar: Grammar | None
     dropped_messages: int = 0
     other: OtherPrompt | None = None  # which is contrasted with the prompt
+    fills_context: bool = False  # with all tokens that may be written
 
     def usage(self, cached_tokens: int) -> Usage:
         return Usage(
@@ -109,6 +110,7 @@ async def generate(
                         yield last_piece("stop")
                         return
                     if usage.completion_tokens == wanted.room:
+                        usage.fills_context = wanted.fills_context
                         yield last_piece("length")
                         return
                 if piece := text.take():

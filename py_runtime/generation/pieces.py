@@ -35,6 +35,7 @@ class Usage:
     cached_tokens: int  # of the prompt, found in the cache
     completion_tokens: int = 0
     dropped_messages: int = 0  # the oldest, to make room
+    fills_context: bool = False  # prompt and answer together: there is no room for more
     time_to_first_token_s: float | None = None
     prefill_tokens_per_s: float | None = None
     decode_tokens_per_s: float | None = None

@@ -391,14 +391,21 @@ class Model(Overlaid):
         self._check_room(prompt)
         self._check_room(other or ())
         options = options.seeded()
-        room = self.context - max(len(prompt), len(other or ()))
-        room = min(options.max_tokens or room, room)
+        left = self.context - max(len(prompt), len(other or ()))
+        room = min(options.max_tokens or left, left)
         grammar = self._grammar(options.response_format)
         if grammar is not None:
             grammar.require(room)
         contrasted = None if other is None else OtherPrompt(self._own_twin(), other)
         wanted = Generation(
-            prompt, options, room, self.end_tokens, grammar, dropped_messages, contrasted
+            prompt,
+            options,
+            room,
+            self.end_tokens,
+            grammar,
+            dropped_messages,
+            contrasted,
+            fills_context=room == left,
         )
         cancel = cancel or CancelToken()
         self._asking += 1

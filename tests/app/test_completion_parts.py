@@ -307,7 +307,13 @@ FAST = replace(USAGE, time_to_first_token_s=0.5, decode_tokens_per_s=4.0, comple
         (USAGE, "stop", 1.25, "3 tokens · 1.2 s"),
         (replace(USAGE, completion_tokens=1), "stop", 1, "1 token · 1.0 s"),
         (USAGE, "abort", 1, "Stopped · 3 tokens · 1.0 s"),
-        (USAGE, "length", 1, "Token limit reached · 3 tokens · 1.0 s"),
+        (USAGE, "length", 1, "Maximum length reached · 3 tokens · 1.0 s"),
+        (
+            replace(USAGE, fills_context=True),
+            "length",
+            1,
+            "Context full · 3 tokens · 1.0 s",
+        ),
         (FAST, "stop", 2.5, "9 tokens · 2.5 s (0.5 reading, 2.0 writing) · 4.0 tok/s"),
         (
             *(FAST, "stop", 2.8),

@@ -206,7 +206,7 @@ def test_certainty_stays_after_a_reload_with_the_same_tokens(answered: User) -> 
 
 def test_tokens_go_with_exported_chats_and_older_ones_are_about(answered: User) -> None:
     ids = ids_of(answered)
-    exported = answered.exported("Export this chat").read_text()
+    exported = answered.exported("Export").read_text()
     answered.import_text(exported)
     expect(answered.notices).to_contain_text("imported")
     assert ids_of(answered) == ids

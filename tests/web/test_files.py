@@ -202,7 +202,7 @@ def test_search_finds_in_files(tab: User) -> None:
 
 def test_exports_carry_files(tab: User) -> None:
     ask_about_two(tab)
-    exported = tab.exported("Export this chat").read_text()
+    exported = tab.exported("Export").read_text()
     (chat,) = json.loads(exported)["chats"]
     assert [file["name"] for file in chat["messages"][0]["attachments"]] == ["notes.csv", "odd.md"]
     tab.new_chat()

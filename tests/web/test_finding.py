@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.web.user import STAND_IN, Desk, User
+from tests.web.user import STAND_IN, Desk, User, until
 
 pytestmark = pytest.mark.browser
 
@@ -63,6 +63,10 @@ def tab(browser: Browser, toy_site_url: str) -> Iterator[User]:
     desk.context.close()
 
 
+# The words that the page marks in a message.
+MARKED = """() => CSS.highlights.get("found")?.values().next().value.toString()"""
+
+
 def rows(user: User) -> Locator:
     return user.page.locator("#chats .open:visible")
 
@@ -73,7 +77,12 @@ def rows(user: User) -> Locator:
 def test_chats_are_found_by_their_words(tab: User) -> None:
     field = tab.page.get_by_label("Search chats")
     field.fill("nemo")
-    expect(rows(tab)).to_have_text(["Verne"])
+    expect(rows(tab)).to_have_text(["VerneWho was Captain NEMO?"])
+    expect(rows(tab).locator("mark")).to_have_text("NEMO")
+    rows(tab).click()
+    expect(tab.questions).to_have_text(["Who was Captain NEMO?"])
+    tab.page.wait_for_function(MARKED)
+    assert tab.page.evaluate(MARKED) == "NEMO"
     field.fill("PENGUIN")
     expect(rows(tab)).to_have_text(["Penguins"])
     field.fill("nowhere")
@@ -101,17 +110,84 @@ def test_chats_stand_under_their_dates(tab: User) -> None:
 def test_a_pinned_chat_stays_on_top(tab: User) -> None:
     lowest = rows(tab).last.inner_text()
     rows(tab).last.click()
-    pin = tab.page.get_by_role("button", name="Pin this chat")
-    pin.click()
-    expect(pin).to_have_attribute("aria-pressed", "true")
+    tab.choose_in_menu("Pin")
     expect(rows(tab).first).to_have_text(lowest)
     expect(tab.page.locator("#chats .when").first).to_have_text("Pinned")
     tab.page.reload()
     tab.has_opened()
     tab.page.evaluate(STAND_IN)
     expect(rows(tab).first).to_have_text(lowest)
-    pin.click()
+    tab.choose_in_menu("Unpin")
     expect(tab.page.get_by_text("Pinned")).to_have_count(0)
+
+
+def test_chats_stand_in_folders(tab: User) -> None:
+    rows(tab).filter(has_text="Verne").click()
+    tab.choose_in_menu("Folder…")
+    tab.page.get_by_label("Name of the folder").fill("Novels")
+    assert tab.faults_of_access() == []
+    tab.page.get_by_role("button", name="Move").click()
+    expect(tab.page.locator("#chats .when").first).to_have_text("Novels")
+    expect(rows(tab).first).to_have_text("Verne")
+    until(tab.page, lambda: "Novels" in str(tab.records()), "the folder is kept")
+
+
+def test_a_temporary_chat_is_not_kept(tab: User) -> None:
+    tab.page.get_by_role("button", name="Temporary chat").click()
+    expect(tab.page.get_by_text("This chat is temporary")).to_be_visible()
+    tab.composer.fill("a secret thought")
+    tab.ask("A secret")
+    expect(tab.page.locator("#chats .when").first).to_have_text("Temporary")
+    rows(tab).filter(has_text="Verne").click()
+    tab.ask("Kept")
+    until(tab.page, lambda: "Kept" in str(tab.records()), "another chat is kept")
+    assert "secret" not in str(tab.records())
+    assert "secret" not in tab.page.evaluate(
+        "JSON.stringify([{...localStorage}, {...sessionStorage}])"
+    )
+    tab.page.reload()
+    tab.has_opened()
+    tab.page.evaluate(STAND_IN)
+    expect(tab.page.get_by_text("A secret")).to_have_count(0)
+
+
+def test_a_hidden_list_stays_hidden(tab: User) -> None:
+    toggle = tab.page.locator("#toggleSidebar")
+    toggle.click()
+    tab.page.locator("#chatTitle").focus()
+    tab.page.keyboard.press("Alt+n")
+    expect(tab.page.locator("#sidebar")).to_be_hidden()
+    tab.page.reload()
+    tab.has_opened()
+    tab.page.evaluate(STAND_IN)
+    expect(tab.page.locator("#sidebar")).to_be_hidden()
+    toggle.click()
+    expect(tab.page.locator("#sidebar")).to_be_visible()
+
+
+def test_an_address_brings_a_question(tab: User) -> None:
+    tab.page.goto(f"{tab.url}?q=What+is+12+%C3%97+12%3F")
+    tab.has_opened()
+    tab.page.evaluate(STAND_IN)
+    expect(tab.composer).to_have_value("What is 12 × 12?")
+    expect(tab.questions).to_have_count(0)
+    assert "q=" not in tab.page.url
+    tab.composer.fill("")
+
+
+def test_running_and_waiting_chats_differ(tab: User) -> None:
+    tab.page.evaluate("inpage.held = true")
+    for title in ("Penguins", "Verne"):
+        rows(tab).filter(has_text=title).click()
+        tab.composer.fill("Go on")
+        tab.composer.press("Enter")
+    marks = tab.page.locator("#chats .mark:visible")
+    expect(marks).to_have_count(2)
+    expect(tab.page.locator("#chats .mark.waits:visible")).to_have_attribute(
+        "aria-label", "Waiting for its answer"
+    )
+    tab.page.evaluate("inpage.held = false")
+    expect(marks).to_have_count(0)
 
 
 # ---- files
@@ -120,14 +196,14 @@ def test_a_pinned_chat_stays_on_top(tab: User) -> None:
 def test_exports_carry_the_chats_name(tab: User) -> None:
     rows(tab).filter(has_text="Cooking").click()
     with tab.page.expect_download() as download:
-        tab.page.get_by_role("button", name="Export as Markdown").click()
+        tab.choose_in_menu("Export as Markdown")
     assert download.value.suggested_filename == "Cooking-soup-1.md"
     assert download.value.path().read_text() == (
         "# Cooking: soup/№ 1\n\n> Be brief.\n\n## You\n\nHow long?\n\n"
         "## Answer\n\nAn *hour*, $x^2$.\n"
     )
     with tab.page.expect_download() as download:
-        tab.page.get_by_role("button", name="Export this chat").click()
+        tab.choose_in_menu("Export")
     assert download.value.suggested_filename == "Cooking-soup-1.json"
 
 
@@ -144,7 +220,7 @@ def test_an_exported_file_takes_no_memory_for_long(tab: User) -> None:
         };
         URL.revokeObjectURL = (address) => { addresses.delete(address); revokeObjectURL(address); };
     }""")
-    for name in ("Export as Markdown", "Export this chat"):
+    for name in ("Export as Markdown", "Export"):
         tab.exported(name)
         tab.page.wait_for_function("() => !addresses.size")
 

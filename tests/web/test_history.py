@@ -65,7 +65,7 @@ def test_chats_are_separate_renamed_and_deleted(user: User) -> None:
     expect(user.questions).to_have_count(0)
     user.import_chats(chat_of("Only here"))
     expect(user.titles).to_have_text(["Only here", "What do I see?"])
-    user.page.get_by_role("button", name="Rename this chat").click()
+    user.choose_in_menu("Rename")
     expect(user.page.locator("#chatTitle")).to_be_focused()
     user.page.keyboard.type("A better name")
     user.page.keyboard.press("Enter")
@@ -74,11 +74,11 @@ def test_chats_are_separate_renamed_and_deleted(user: User) -> None:
     expect(user.questions).to_have_count(2)
     user.page.get_by_role("button", name="A better name").click()
     expect(user.questions).to_have_count(1)
-    user.page.get_by_role("button", name="Delete this chat").click()
+    user.choose_in_menu("Delete")
     expect(user.titles).to_have_text(["What do I see?"])
     user.notices.get_by_role("button", name="Undo").click()
     expect(user.titles).to_have_text(["A better name", "What do I see?"])
-    user.page.get_by_role("button", name="Delete this chat").click()
+    user.choose_in_menu("Delete")
 
 
 def essence(path: Any) -> list[Any]:
@@ -98,7 +98,7 @@ def essence(path: Any) -> list[Any]:
 def test_export_and_import_are_inverse(user: User, browser: Browser) -> None:
     fields = {"title": "ä", "system": "Sei kurz.", "updated": 1_589_700_000_000}
     user.import_chats(chat_of("Zwölf Boxkämpfer", "**jagen** 🦊", **fields))
-    one = user.exported("Export this chat")
+    one = user.exported("Export")
     assert essence(one) == [
         (*fields.values(), [("user", "Zwölf Boxkämpfer"), ("assistant", "**jagen** 🦊")])
     ]

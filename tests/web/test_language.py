@@ -141,7 +141,7 @@ def test_another_language_is_chosen_at_once_and_kept(german: User) -> None:
     expect(page.locator("html")).to_have_attribute("lang", "en")
     expect(page.locator("#draft")).to_have_attribute("placeholder", "Ask anything")
     expect(page.locator("#messages .note")).to_have_text(
-        re.compile(r"^Token limit reached · 4 tokens")
+        re.compile(r"^Maximum length reached · 4 tokens")
     )
     expect(page.locator("#contextText")).to_have_text(
         re.compile(r"^Context: \d+ of [\d,]+ tokens$")

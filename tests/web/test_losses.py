@@ -56,7 +56,7 @@ def kept_answer(user: User) -> str:
 def test_a_device_that_is_lost_while_a_chat_is_saved(user: User) -> None:
     user.choose(max_tokens="60", temperature="0")
     expected = user.text_of(user.ask(QUESTION))
-    user.page.get_by_role("button", name="Delete this chat").click()
+    user.choose_in_menu("Delete")
     user.pause_answers()
     user.page.evaluate(LOSE_WHILE_SAVING)
     user.composer.fill(QUESTION)

@@ -173,7 +173,7 @@ def test_each_chat_has_its_own_and_keeps_it(notebook: Notebook) -> None:
     expect(notebook.cells.first.get_by_role("log")).to_have_text("")
     user.titles.first.click()
     expect(notebook.cells.first.get_by_role("log")).to_contain_text("of the first chat")
-    exported = json.loads(user.exported("Export this chat").read_text())
+    exported = json.loads(user.exported("Export").read_text())
     assert "of the first chat" in exported["chats"][0]["notebook"]
     user.import_text(json.dumps(exported))
     expect(notebook.cells.first.get_by_role("log")).to_contain_text("of the first chat")

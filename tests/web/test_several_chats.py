@@ -302,7 +302,12 @@ def test_system_prompts_are_kept_and_taken(desk: Desk) -> None:
     expect(forget).to_be_hidden()
     expect(keep).to_be_visible()  # the chat still has it
     prompts.select_option(index=1)
+    expect(prompts.locator("optgroup").first.locator("option")).to_have_text(
+        ["Talk like a pirate."]
+    )  # which nobody had kept
     user.page.keyboard.press("Escape")
+    rules = user.page.get_by_role("button", name="System prompt: Answer in plain words")
+    expect(rules).to_be_visible()
     user.ask("Hello")
     assert "plain words" in user.page.evaluate("inpage.asked.messages[0].content")
     assert user.complaints == []

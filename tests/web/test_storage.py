@@ -152,13 +152,13 @@ def test_what_is_on_screen_is_what_is_deleted(desk: Desk) -> None:
     user.import_chats(chat_of("Deep", DEEP), chat_of("Slow", SLOW))
     expect(user.notices).to_contain_text("2 chats imported")
     expect(user.questions).to_have_text(["Deep"])
-    user.page.get_by_role("button", name="Delete this chat").click()
+    user.choose_in_menu("Delete")
     expect(user.titles).to_have_text(["Slow", "Harmless"])
     with clock(user.page, TICKS_WHEN_LOOKED_AT):
         user.page.get_by_role("button", name="Slow").click()
         expect(user.questions).to_have_text(["Slow"])
         assert user.answers.locator(".text").text_content() == SLOW
-    user.page.get_by_role("button", name="Delete this chat").click()
+    user.choose_in_menu("Delete")
     expect(user.titles).to_have_text(["Harmless"])
     assert user.complaints == []
 

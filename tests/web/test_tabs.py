@@ -82,7 +82,7 @@ def test_a_chat_that_was_deleted_in_another_tab_stays_deleted(desk: Desk) -> Non
     expect(first.answers.last).to_contain_text("Being written in another tab")
     second.page.evaluate("() => { document.querySelector('#draft').value = 'half a word'; }")
     first.come_to_front()
-    first.page.get_by_role("button", name="Delete this chat").click()
+    first.choose_in_menu("Delete")
     expect(second.notices).to_contain_text("“Away with it” was deleted in another tab.")
     expect(second.questions).to_have_count(0)
     expect(second.stop).to_be_hidden()
@@ -96,6 +96,33 @@ def test_a_chat_that_was_deleted_in_another_tab_stays_deleted(desk: Desk) -> Non
         expect(user.titles).to_have_count(0)
 
 
+def test_a_tab_that_comes_later_knows_what_another_one_is_writing(desk: Desk) -> None:
+    first = desk.tab()
+    first.page.evaluate("() => { inpage.held = inpage.isSilent = true; }")
+    first.composer.fill("A long one")
+    first.composer.press("Enter")
+    until(first.page, lambda: first.records() != [], "the question is kept")
+    second = desk.tab()
+    second.come_to_front()
+    expect(second.answers.last).to_contain_text("Being written in another tab")
+    expect(second.answers.last.get_by_role("button", name="Regenerate")).to_be_hidden()
+    first.page.evaluate("() => { inpage.held = inpage.isSilent = false; }")
+    expect(second.answers.last).to_contain_text("2 tokens")
+    expect(second.answers.last.get_by_role("button", name="Regenerate")).to_be_visible()
+
+
+def test_an_answer_is_interrupted_once_its_tab_is_gone(desk: Desk) -> None:
+    first = desk.tab()
+    first.page.evaluate("() => { inpage.held = inpage.isSilent = true; }")
+    first.composer.fill("Never ends")
+    first.composer.press("Enter")
+    until(first.page, lambda: first.records() != [], "the question is kept")
+    second = desk.tab()
+    expect(second.answers.last).to_contain_text("Being written in another tab")
+    first.page.close()
+    expect(second.answers.last).to_contain_text("Interrupted")
+
+
 def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
     first, second = desk.tab(), desk.tab()
     first.come_to_front()
@@ -103,7 +130,7 @@ def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
     second.come_to_front()
     second.page.get_by_role("button", name="Away with it").click()
     first.come_to_front()
-    first.page.get_by_role("button", name="Delete this chat").click()
+    first.choose_in_menu("Delete")
     second.come_to_front()
     second.notices.get_by_role("button", name="Undo").click()
     assert questions(second) == ["Away with it"]
@@ -116,7 +143,7 @@ def test_going_on_with_a_chat_that_was_deleted_elsewhere_brings_it_back(desk: De
     first.ask("Before")
     second = desk.tab(script=DEAF)
     first.come_to_front()
-    first.page.get_by_role("button", name="Delete this chat").click()
+    first.choose_in_menu("Delete")
     expect(first.titles).to_have_count(0)
     second.come_to_front()
     second.ask("After")

@@ -179,7 +179,7 @@ def test_messages_in_german() -> None:
         "Zu groß für diese GPU: Es braucht einen Puffer von 2,0 kB, und die Grenze liegt hier bei "
         "1,0 kB.",
         "Kann nicht geladen werden: torn.",
-        "Token-Grenze erreicht · 4 Tokens · 3,5 s (0,5 Vorbereitung, 1,0 Lesen, 2,0 Schreiben)"
+        "Höchstlänge erreicht · 4 Tokens · 3,5 s (0,5 Vorbereitung, 1,0 Lesen, 2,0 Schreiben)"
         " · 1,5 Tok/s · 2 älteste Nachrichten weggelassen",
         "dieser Chat hat 5.300 Tokens, und der Kontext des Modells fasst 2.048, die Antwort "
         "eingeschlossen: Kürze ihn, oder lass die ältesten Nachrichten weg",

@@ -101,7 +101,7 @@ def keep_from_loading_stored(target: Page | BrowserContext) -> None:
     function = "export function loadStored() {"
     script = (ROOT / "web" / "ui" / "models.js").read_text()
     assert function in script
-    body = script.replace(function, f"{function} return;")
+    body = script.replace(function, f"{function} expectNone(); return;")
     kind = "text/javascript"
     target.route("**/ui/models.js", lambda route: route.fulfill(body=body, content_type=kind))
 
@@ -177,6 +177,7 @@ class User:
         self.page.locator("header [data-opens=settings]").click()
         for name, value in settings.items():
             field = self.page.locator(f"#settings [name={name}], #settings #{name}")
+            field.evaluate("field => { (field.closest('details') ?? {}).open = true; }")
             if field.evaluate("field => field.localName") == "select":
                 field.select_option(value)
             else:
@@ -229,9 +230,18 @@ class User:
             if fault["impact"] in ("serious", "critical")
         ]
 
+    def choose_in_menu(self, item: str) -> None:
+        """Choose an item of the menu of the open chat."""
+        self.page.get_by_role("button", name="More about this chat").click()
+        self.page.get_by_role("menuitem", name=item, exact=True).click()
+
     def exported(self, button: str) -> Path:
+        """Export all chats by their button, or the open one by its menu."""
         with self.page.expect_download() as download:
-            self.page.get_by_role("button", name=button).click()
+            if button == "Export all":
+                self.page.get_by_role("button", name=button).click()
+            else:
+                self.choose_in_menu(button)
         return download.value.path()
 
     def import_text(self, text: str, name: str = "chats.json") -> None:

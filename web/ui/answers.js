@@ -47,6 +47,9 @@ const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has
 /** @type {Answer[]} */
 export const answers = []; // the first is being written, the others wait
 
+/** @type {Set<string>} */
+export const writtenElsewhere = new Set(); // ids of the messages that other tabs are writing
+
 /** Finds the answer that is on its way in a chat. @param {Chat} chat */
 export const answerIn = (chat) => answers.find((each) => each.chat === chat);
 
@@ -142,6 +145,7 @@ function end(mine) {
   saveChat(chat);
   emit("chatschange");
   paint(() => mine.painted?.finish(isNothing));
+  if (message.content) emit("answerwritten", message);
 }
 
 /** Stops an answer, also one that waits. @param {Answer} [mine] */
@@ -160,6 +164,7 @@ function take(growing, { choices: [choice], progress, usage }) {
     const { messages, prompt_tokens, cached_tokens, extra } = usage;
     const { sampling, ...speeds } = extra ?? {};
     message.note = messages;
+    if (messages.some(({ code }) => code === "context_full")) message.code = "full"; // there is no room to go on
     message.settings = { ...message.settings, ...sampling };
     message.made = { ...message.made, prompt_tokens, cached_tokens, ...speeds };
   }
@@ -196,8 +201,8 @@ addEventListener("pagehide", () => answers.forEach(save)); // a busy browser may
 
 /** Says what is missing while there is no model. */
 function readiness() {
-  const { load, progress, status } = page;
-  if (loading) return progress.value ? t`Getting ready: ${Math.round(progress.value * 100)} %` : t`Getting ready…`;
+  const { load, status } = page;
+  if (loading) return t`Getting ready…`; // how far it is stands below
   return isListed ? t`Waiting for a model: press “${load.textContent}”` : t`Getting ready: ${status.textContent}`;
 }
 

@@ -31,7 +31,7 @@ const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : o
  * @returns {Chat}
  */
 export function readChat(record, name) {
-  const { id, title = "", system = "", notebook, set, updated, deleted, messages, version, stamp } = record ?? {};
+  const { id, title = "", system = "", notebook, folder, set, updated, deleted, messages, version, stamp } = record ?? {};
   check(!(version > VERSION), t`${name} is of a newer version of this page: reload it`);
   check(areTexts(title, system), t`title or system prompt of ${name} is not a text`);
   check(Array.isArray(messages), t`${name} has no list of messages`);
@@ -44,7 +44,8 @@ export function readChat(record, name) {
     title: title.slice(0, MAX_TITLE),
     system,
     notebook: areTexts(notebook) ? notebook : "",
-    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook) },
+    folder: areTexts(folder) ? folder.slice(0, MAX_TITLE) : "",
+    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook), folder: whole(set?.folder) },
     updated: whole(updated),
     deleted: whole(deleted),
     messages: unique.sort(byAge),
@@ -119,7 +120,7 @@ export function mergeInto(chat, other) {
     if (gone % 2) Object.assign(own, WITHOUT_TEXT);
     merged.set(own.id, own);
   }
-  for (const field of /** @type {const} */ (["title", "system", "notebook"])) {
+  for (const field of /** @type {const} */ (["title", "system", "notebook", "folder"])) {
     if (other.set[field] <= chat.set[field]) continue;
     chat[field] = other[field];
     chat.set[field] = other.set[field];

@@ -12,7 +12,7 @@ import { t } from "./wording.js";
 
 /** @typedef {import("idb").DBSchema & { chats: { key: string, value: Chat & { version: number } } }} Schema */
 /** @typedef {import("idb").IDBPDatabase<Schema>} Database */
-/** @typedef {{ saved: string, writing?: string } | { shows: string, asks?: boolean }} TabMessage what tabs tell each other */
+/** @typedef {{ saved: string, writing?: string } | { shows: string, asks?: boolean, answering?: string[], model?: string } | { joins: string }} TabMessage what tabs tell each other */
 
 const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
 const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
@@ -27,7 +27,7 @@ let reading; // what reads and merges chats: here before the database is
 let connection;
 let retry = 0;
 
-const tab = crypto.randomUUID();
+export const tab = crypto.randomUUID();
 export const channel = new BroadcastChannel("inpage");
 /** Tells other tabs. @param {TabMessage} message */
 export const tell = (message) => channel.postMessage({ tab, ...message });
@@ -92,7 +92,7 @@ async function write(database, chat) {
   const record = await transaction.store.get(chat.id);
   if (record && record.stamp !== chat.stamp) takeIn(chat, record);
   chat.stamp = crypto.randomUUID();
-  const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", messages: [] };
+  const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", folder: "", messages: [] };
   const change = unsaved.get(chat);
   const put = transaction.store.put({ ...chat, ...emptied, version: reading.VERSION });
   transaction.commit(); // at once: the page may be closing
@@ -109,6 +109,7 @@ export const opened = Promise.race([connect(), new Promise((resolve) => { setTim
  */
 export async function saveChat(chat, writing) {
   chats.set(chat.id, chat);
+  if (chat.temporary) return;
   unsaved.set(chat, {});
   await save();
   tell({ saved: chat.id, writing });
@@ -125,7 +126,7 @@ export function store(chat, writing) {
   emit("chatschange");
 }
 
-addEventListener("beforeunload", (event) => { if (page.unkept.dataset.state && chats.size) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (page.unkept.dataset.state && [...chats.values()].some(({ temporary }) => !temporary)) event.preventDefault(); });
 
 // ---- reading
 
@@ -138,7 +139,7 @@ async function readAll(database, keys) {
   const read = await Promise.allSettled(keys.map((key) => readOne(database, key)));
   const faults = read.flatMap((result) => (result.status === "rejected" ? [result.reason.message] : []));
   if (faults.length) notify(t`${faults.length} of your chats cannot be read and is left as it is: ${faults[0]}.|${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`, { stays: true });
-  const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !isDeleted(chat));
+  const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !chat.temporary && !isDeleted(chat));
   if (cleared.length) offer(cleared);
   emit("chatschange");
   emit("chatsread");

@@ -28,7 +28,7 @@ export interface ChatMessage {
   settings?: Record<string, any>;
   /** 1 where its tokens are shown in place of its text. */
   certain?: number;
-  /** The error's code, for programs; "length" where it can be continued. */
+  /** The error's code, for programs; "length" where it can be continued, "full" where the context has no room for that. */
   code?: string;
   /** The message before it, if there is one. */
   parent?: string;
@@ -65,8 +65,12 @@ export interface Chat {
   id: string;
   title: string;
   system: string;
-  /** When title, system prompt and notebook were last set. */
-  set: { title: number; system: number; notebook: number };
+  /** The folder that it is in, or nothing. */
+  folder: string;
+  /** Never kept: it lasts as long as the page. */
+  temporary?: boolean;
+  /** When title, system prompt, notebook and folder were last set. */
+  set: { title: number; system: number; notebook: number; folder: number };
   /** As an .ipynb, or nothing. */
   notebook: string;
   /** When the user last went on with it. */

@@ -24,7 +24,7 @@ export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(ch
 
 /** @returns {Chat} */
 export const newChat = () => ({
-  id: crypto.randomUUID(), title: "", system: "", notebook: "", set: { title: 0, system: 0, notebook: 0 }, updated: Date.now(), deleted: 0, messages: [],
+  id: crypto.randomUUID(), title: "", system: "", notebook: "", folder: "", set: { title: 0, system: 0, notebook: 0, folder: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
 export let shown = newChat(); // the one that is open

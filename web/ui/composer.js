@@ -36,8 +36,8 @@ export let files = []; // that go with the draft
 const filesOf = new WeakMap(); // of chats that are not open: as long as the page is
 
 /** Names the draft, which belongs to its chat; one that is not kept yet is the new one. */
-const draftName = () => (chats.has(shown.id) ? `inpageDraft ${shown.id}` : "inpageDraft");
-const keepDraft = () => { if (!editor) keep(draftName(), draft.value); };
+const draftName = () => (chats.has(shown.id) || shown.temporary ? `inpageDraft ${shown.id}` : "inpageDraft");
+const keepDraft = () => { if (!editor && !shown.temporary) keep(draftName(), draft.value); };
 
 /**
  * Opens another chat in the composer: with its draft, or with `text`, which was typed before anybody knew the chat.

@@ -3,7 +3,7 @@
 /** @import { Answer, Painted } from "./answers.js" */
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { answer, answerOf } from "./answers.js";
+import { answer, answerOf, writtenElsewhere } from "./answers.js";
 import { addMessage, shown } from "./chats.js";
 import { changeChat } from "./composer.js";
 import { copyOf, page, partOf } from "./elements.js";
@@ -14,7 +14,9 @@ import { excerptOf } from "./plain_text.js";
 import { keep } from "./settings.js";
 import { faultOf, language, t, tell } from "./wording.js";
 
+const isOfStatistics = (/** @type {{ code: string }} */ { code }) => /^answer_(tokens|seconds|seconds_spent|speed)$/.test(code);
 const NEAR_THE_END = 48; // pixels
+const MAX_RULES = 300; // characters of a system prompt: a line has fewer
 const FAR = 300; // pixels from the end: a button leads there
 const AT_ONCE = 40; // messages, the newest: those before them come in slices
 const SLICE_MILLISECONDS = 12; // of work between two looks of the browser at the user
@@ -98,7 +100,7 @@ export function showMessages() {
  * @type {(message: ChatMessage, versionCounts: Map<string, number>) => string}
  */
 function stateOf(message, versionCounts) {
-  return answerOf(message) ? "growing" : `${message.version} ${versionCounts.get(slotOf(message))} ${language}`;
+  return answerOf(message) ? "growing" : `${message.version} ${versionCounts.get(slotOf(message))} ${language} ${writtenElsewhere.has(message.id)}`;
 }
 
 /** @type {(message: ChatMessage, versionCounts: Map<string, number>) => HTMLElement} */
@@ -151,8 +153,15 @@ function paintedIn(article, growing) {
 }
 
 /** @type {(article: HTMLElement, message: ChatMessage) => void} */
-function showOutcome(article, { note = "", error = "", code = "", reason = "", facts }) {
-  partOf(article, "note").textContent = typeof note === "string" ? note : tell(note) ?? "";
+function showOutcome(article, { id, made, note = "", error = "", code = "", reason = "", facts }) {
+  const isElsewhere = writtenElsewhere.has(id);
+  article.toggleAttribute("data-elsewhere", isElsewhere);
+  const [stats, outcome] = isElsewhere || typeof note === "string" ? [[], []] : [note.filter(isOfStatistics), note.filter((each) => !isOfStatistics(each))];
+  const words = isElsewhere ? t`Being written in another tab` : typeof note === "string" ? note : tell(outcome) ?? "";
+  const figures = tell(stats) ?? "";
+  const behind = Object.assign(document.createElement("span"), { className: "stats", textContent: `${words && " · "}${figures}` });
+  partOf(article, "note").replaceChildren(...[words, figures ? behind : ""].filter(Boolean));
+  partOf(article, "by").textContent = made?.model ?? "";
   partOf(article, "error").textContent = error && faultOf({ reason, facts, message: error });
   Object.assign(article.dataset, { code, reason });
   delete article.dataset.pending;
@@ -166,6 +175,12 @@ function showVersions(article, message) {
   partOf(article, "which").textContent = `${at + 1}/${versions.length}`;
   /** @type {HTMLButtonElement} */ (partOf(article, "earlier")).disabled = at === 0;
   /** @type {HTMLButtonElement} */ (partOf(article, "later")).disabled = at === versions.length - 1;
+}
+
+/** Shows the system prompt of the chat, where it has one. */
+function showRules() {
+  page.rules.hidden = !shown.system;
+  page.rules.lastElementChild?.replaceChildren(shown.system.slice(0, MAX_RULES));
 }
 
 /** Scrolls to the end, where the user reads along. */
@@ -190,6 +205,7 @@ scroller.onscroll = () => {
   showLatest();
 };
 on("textdrawn", follow);
+on("chatschange", showRules);
 
 // ---- a way back to the newest words of a long chat
 

@@ -44,7 +44,7 @@ export async function showReady({ adapter, device, facts, phases }) {
 }
 
 /** Starts another engine, with the model that the user saw as loaded. */
-async function restart() {
+export async function restart() {
   const { loaded } = inpage;
   showBusy(false);
   if (loaded) await loadFrom(loaded.name, loaded.name, inpage.restart);

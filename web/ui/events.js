@@ -8,14 +8,17 @@
  * @typedef {object} Events
  * @property {undefined} answergrows an answer in the open chat has more text, or another status
  * @property {{ article: HTMLElement, message: ChatMessage }} certaintyshown a message is shown whose tokens are
+ * @property {ChatMessage} answerwritten an answer has ended
  * @property {undefined} chatmerged what another tab wrote was merged into a chat
  * @property {undefined} chatschange a chat was added, changed, renamed, opened or answered
  * @property {undefined} chatshown another chat is open
  * @property {undefined} chatsread the chats of earlier visits are in memory
+ * @property {Chat} chatunwanted a chat is to be deleted
  * @property {Chat} chatwanted a chat is to be opened: a user's choice, or the first of those that were imported
  * @property {undefined} draftcounted how much of the context the message in the composer takes is known anew
  * @property {undefined} fileschange other files go with the message in the composer, or more is known about one
  * @property {{ article: HTMLElement, files: Attachment[] }} filesshown a message is shown that files go with
+ * @property {string} guestcame another tab wants to use the engine of this one
  * @property {{ content: string, attachments?: Attachment[], place?: Place, options?: Partial<ChatRequest> }} messagesent the user sends a message, in the place of the one that was edited
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
@@ -23,6 +26,7 @@
  * @property {undefined} panelunwanted the dock is to be closed
  * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel is to be opened (see panels.js)
  * @property {undefined} readiness a model, or the engine itself, is nearer to being ready
+ * @property {undefined} tabschange another tab came, went, or told something else of itself
  * @property {undefined} textdrawn a text has another height: something in it was drawn
  */
 

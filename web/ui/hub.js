@@ -5,6 +5,7 @@
 
 import { copyOf, page, partOf } from "./elements.js";
 import { emit } from "./events.js";
+import { fitWords } from "./model_fit.js";
 import { faultOf, inWords, line, t, tell } from "./wording.js";
 
 const KEY = "inpageHub";
@@ -20,17 +21,19 @@ let asking;
 
 // ---- a repository
 
+page.hubRetry.onclick = () => look(hubName.value);
 hubForm.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   look(hubName.value);
 };
 
-/** @param {string} where */
-async function look(where) {
+/** Shows which files a repository has. @param {string} where */
+export async function look(where) {
   const mine = ++looks;
   hubName.value = where;
   hubChoices.hidden = true;
   hubError.textContent = "";
+  page.hubRetry.hidden = true;
   hubStatus.textContent = t`Contacting the Hub…`;
   hubLook.disabled = true;
   try {
@@ -47,7 +50,9 @@ async function look(where) {
 
 /** @param {InpageError} error */
 function showFault(error) {
-  hubError.textContent = `${faultOf(error)}.`;
+  const isUnreachable = error.code === "network_error" && !error.reason; // else the Hub has answered
+  hubError.textContent = isUnreachable ? t`The Hugging Face Hub cannot be reached. Are you online?` : `${faultOf(error)}.`;
+  page.hubRetry.hidden = !isUnreachable;
   if (error.code === "hub_access") {
     hubAccess.open = true;
     page.hubToken.focus();
@@ -74,7 +79,7 @@ function rowOf(choice, isDefault) {
   const radio = /** @type {HTMLInputElement} */ (row.querySelector("input"));
   Object.assign(radio, { value: choice.address, checked: isDefault });
   partOf(row, "kind").textContent = choice.quantisation || "GGUF";
-  partOf(row, "facts").textContent = line(tell(choice.messages), isDefault && t`recommended`);
+  partOf(row, "facts").textContent = line(tell(choice.messages), fitWords(choice.size ?? 0, choice.fits_gpu === false), isDefault && t`recommended`);
   partOf(row, "name").textContent = choice.name;
   partOf(row, "fit").textContent = (choice.unfit && tell(choice.unfit)) ?? "";
   return row;
@@ -103,7 +108,7 @@ async function showShelf() {
     const row = copyOf(page.shelfRow);
     const button = partOf(row, "choose");
     partOf(row, "name").textContent = entry.name;
-    partOf(row, "facts").textContent = line(t`about ${inWords(entry.size)}`, t`licence: ${entry.licence}`);
+    partOf(row, "facts").textContent = line(t`about ${inWords(entry.size)}`, fitWords(entry.size), t`licence: ${entry.licence}`);
     partOf(row, "words").textContent = t`Good at: ${tell({ code: entry.good_at, facts: {} }) ?? ""}`;
     button.ariaLabel = t`Choose ${entry.name}`;
     button.onclick = () => {

@@ -1,12 +1,12 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "certaintyView" | "choiceRow" | "choicesView" | "messageMenu" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "shelfRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "certaintyView" | "choiceRow" | "choicesView" | "messageMenu" | "chatMenu" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "shelfRow" | "suggestion" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "whyNotebook" | "copyFile" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "resetSettings"
-  | "forgetPrompt" | "keepPrompt" | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
+  | "cancelLoad" | "whyNotebook" | "copyFile" | "hubLoad" | "hubLook" | "hubPersist" | "hubRetry" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "resetSettings"
+  | "forgetPrompt" | "joinEngine" | "keepPrompt" | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
 type Forms = Record<"composer" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
@@ -15,19 +15,20 @@ type TextAreas = Record<"draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"certainty" | "compareLeft" | "compareRight" | "language" | "model" | "prompts", HTMLSelectElement>;
 type Dialogs = Record<"compare" | "hubAsk" | "models" | "opened" | "settings" | "why", HTMLDialogElement>;
 type Others = Record<
-  | "about" | "announcer" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "chatTools" | "contextText" | "editing" | "facts" | "failure"
+  | "about" | "announcer" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "contextText" | "editing" | "facts" | "failure" | "guest" | "guestHeading" | "rules" | "loadingHeading"
   | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
-  | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "twice" | "unkept" | "verdict"
+  | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "suggested" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
 >;
 
 /** Of what is read, found, attached and kept. */
 type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
-  & Record<"attach" | "dictate" | "readerCopy" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
-  & Record<"attached" | "dropZone" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
-  & Record<"findChats", HTMLInputElement>
-  & Record<"reader" | "shortcuts", HTMLDialogElement>;
+  & Record<"attach" | "dictate" | "readerCopy" | "latest" | "laterPage" | "reloadPage" | "showShortcuts", HTMLButtonElement>
+  & Record<"attached" | "dropZone" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
+  & Record<"findChats" | "folderName", HTMLInputElement>
+  & Record<"folders", HTMLDataListElement>
+  & Record<"folder" | "reader" | "shortcuts", HTMLDialogElement>;
 
 type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>

@@ -126,9 +126,33 @@ const DISPLAY = String.raw`\$\$(?!\$)(?:\\[^]|[^\\$]|\$(?!\$))+?\$\$|\\\[(?:(?!\
 const PRICE = String.raw`\d[^$\n\\^_={}+*/<> ,]*[ ,][^$\n\\^_={}+*/<>]*\$`;
 const INLINE = String.raw`\$(?![\s$]|${PRICE})(?:\\[^\n]|[^\\$\n])*?(?:\\[^\n]|[^\\$\s])\$(?!\d)|\\\((?:(?!\n[ \t]*\n)[^])+?\\\)`;
 
+// ---- footnotes: a number in the text, and a paragraph of its own; the page links them
+
+/** @type {TokenizerAndRendererExtension[]} */
+const footnotes = [{
+  name: "footnoteText",
+  level: "block",
+  start: (src) => { const at = src.search(/^\[\^/m); return at < 0 ? undefined : at; },
+  tokenizer(src) {
+    const found = /^\[\^([^\]\s]{1,40})\]:([^\n]*)(?:\n+|$)/.exec(src);
+    return found ? { type: "footnoteText", raw: found[0], label: found[1], tokens: this.lexer.inline(found[2].trim()) } : undefined;
+  },
+  renderer({ label, tokens = [] }) { return `<p data-footnote="${escape(label)}">${this.parser.parseInline(tokens)}</p>`; },
+}, {
+  name: "footnote",
+  level: "inline",
+  start: (src) => { const at = src.indexOf("[^"); return at < 0 ? undefined : at; },
+  tokenizer(src) {
+    const found = /^\[\^([^\]\s]{1,40})\]/.exec(src);
+    return found ? { type: "footnote", raw: found[0], label: found[1] } : undefined;
+  },
+  renderer: ({ label }) => `<span data-ref="${escape(label)}">${escape(label)}</span>`,
+}];
+
 /** @type {MarkedExtension} */
 const extension = {
   extensions: [
+    ...footnotes,
     maths("mathsBlock", "block", /^ {0,3}(\$\$|\\\[)/m, [new RegExp(`^ {0,3}(?:${DISPLAY})[ \\t]*(?:\\n+|$)`)]),
     maths("maths", "inline", /(?<![\w$\\])\$(?!\s)|\\[([]/, [new RegExp(`^(?:${DISPLAY})`), new RegExp(`^(?:${INLINE})`)]),
   ],

@@ -15,7 +15,7 @@ import { folded } from "./reasoning.js";
 import { t } from "./wording.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
-const PLAIN_ATTRIBUTES = ["start", "align", "data-image", "data-language", "data-math", "data-task"];
+const PLAIN_ATTRIBUTES = ["start", "align", "data-footnote", "data-image", "data-language", "data-math", "data-ref", "data-task"];
 const ALLOWED = /** @type {const} @satisfies {Config} */ ({
   ALLOWED_TAGS: TAGS.split(" "),
   ALLOWED_ATTR: ["href", ...PLAIN_ATTRIBUTES],
@@ -78,8 +78,35 @@ function nodesOf(html) {
   for (const image of fragment.querySelectorAll("[data-image]")) nameImage(image);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
   for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
+  for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("code, [data-math]"))) code.dir = "ltr"; // and does not decide where the paragraph begins
+  for (const place of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-ref], p[data-footnote]"))) linkFootnote(place);
   enrich(fragment);
   return fragment;
+}
+
+/** Leads from a footnote's number to its text, or back. @param {HTMLElement} place */
+function linkFootnote(place) {
+  const { ref, footnote = "" } = place.dataset;
+  const label = ref ?? footnote;
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "to-note", textContent: label });
+  button.ariaLabel = ref ? t`Footnote ${label}` : t`Footnote ${label}: back to the text`;
+  Object.assign(button.dataset, { act: ref ? "toNote" : "toText", label });
+  if (ref) place.replaceChildren(button);
+  else place.prepend(button, " ");
+}
+
+/** Keeps headings from skipping a level; `last` is that of the heading before them. @type {(fragment: DocumentFragment, last: number) => number} */
+function levelHeadings(fragment, last) {
+  for (const heading of fragment.querySelectorAll("h3, h4, h5, h6")) {
+    const level = Math.min(Number(heading.localName[1]), last + 1);
+    last = level;
+    if (heading.localName === `h${level}`) continue;
+    const other = document.createElement(`h${level}`);
+    other.dir = "auto";
+    other.append(...heading.childNodes);
+    heading.replaceWith(other);
+  }
+  return last;
 }
 
 /** Says that a text stands for an image, of which only the address is there. @param {Element} image */
@@ -109,6 +136,7 @@ async function renderLater(text, isGrowing, isWanted) {
 function blocksIn(element) {
   let turn = {};
   let settledText = 0;
+  let depth = 2; // of the last heading; the conversation's own is above them
   /** @type {ChildNode[]} */
   let unsettled = []; // nodes that show the rest
   let isPlain = false; // the rest, from now on: more text takes no less
@@ -120,6 +148,8 @@ function blocksIn(element) {
   /** @param {RenderedMarkdown} rendered */
   function put({ length, settled, rest }) {
     const [done, tail] = [nodesOf(settled), nodesOf(rest)];
+    depth = levelHeadings(done, depth);
+    levelHeadings(tail, depth);
     replaceRest(...tail.childNodes);
     element.insertBefore(done, unsettled[0] ?? null);
     settledText += length;
@@ -134,6 +164,7 @@ function blocksIn(element) {
 
   function startAnew() {
     settledText = 0;
+    depth = 2;
     unsettled = [];
     element.replaceChildren();
   }

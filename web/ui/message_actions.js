@@ -79,11 +79,25 @@ export const actions = {
   goOn: (message) => answerHere(message),
   edit,
   certainty: async (message, button) => (await arrived(loadCertainty()))?.toggle(button, message),
-  more: async (message, button) => (await arrived(loadMenu()))?.open(button, message),
+  more: async (message, button) => (await arrived(loadMenu()))?.open(button, message, () => again(message)),
   earlier: (message) => choose(message, -1),
   later: (message) => choose(message, 1),
   delete: deleteMessage,
+  stats: (message, button) => {
+    const isShown = button.closest("article")?.toggleAttribute("data-stats") ?? false;
+    button.ariaPressed = String(isShown);
+  },
+  toNote: (message, button) => turnTo(button, "footnote"),
+  toText: (message, button) => turnTo(button, "ref"),
 };
+
+/** Goes from a footnote's number to its text, or back. @type {(button: Element, kind: "footnote" | "ref") => void} */
+function turnTo(button, kind) {
+  const { label = "" } = /** @type {HTMLElement} */ (button).dataset;
+  const target = button.closest("article")?.querySelector(`[data-${kind}="${CSS.escape(label)}"] button`);
+  target?.scrollIntoView({ block: "center" });
+  /** @type {HTMLElement | null | undefined} */ (target)?.focus();
+}
 
 // ---- plain text
 

@@ -5,56 +5,34 @@
 import { shown } from "./chats.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { lazy } from "./lazy.js";
+import { openMenu } from "./menus.js";
 import { versionsOf } from "./message_tree.js";
+import { loadFrom, models } from "./models.js";
 import { arrived } from "./notices.js";
 import { openPanel } from "./panels.js";
 import { styleSheet } from "./styles.js";
-
-const GAP = 4; // pixels
+import { t } from "./wording.js";
 
 const loadStyles = styleSheet("tokens.css");
 const loadWhy = lazy(() => import("./why.js"));
 const loadCompare = lazy(() => import("./compare.js"));
 
-/** Opens the menu below its button. @type {(button: Element, message: ChatMessage) => Promise<void>} */
-export async function open(button, message) {
+/** Opens the menu below its button; `again` has the message answered anew. @type {(button: Element, message: ChatMessage, again: () => void) => Promise<void>} */
+export async function open(button, message, again) {
   await loadStyles().catch(() => {});
-  const opener = /** @type {HTMLButtonElement} */ (button);
   const menu = copyOf(page.messageMenu);
   partOf(menu, "compare").hidden = versionsOf(shown, message).length < 2;
-  partOf(menu, "why").onclick = () => choose(async () => (await arrived(loadWhy()))?.open(message));
-  partOf(menu, "compare").onclick = () => choose(async () => (await arrived(loadCompare()))?.open(message));
-  for (const name of ["lens", "attention"]) partOf(menu, name).onclick = () => choose(() => openPanel(name, { message: message.id }));
-  menu.onkeydown = move;
-  menu.ontoggle = (event) => {
-    const isOpen = event.newState === "open";
-    opener.ariaExpanded = String(isOpen);
-    if (isOpen) return;
-    if (menu.contains(document.activeElement) || document.activeElement === document.body) opener.focus();
-    menu.remove();
-  };
-  document.body.append(menu);
-  menu.showPopover();
-  const { right, top, bottom } = opener.getBoundingClientRect();
-  const { offsetWidth: width, offsetHeight: height } = menu;
-  menu.style.setProperty("left", `${Math.max(GAP, Math.min(right - width, innerWidth - width - GAP))}px`);
-  menu.style.setProperty("top", `${bottom + GAP + height < innerHeight ? bottom + GAP : top - GAP - height}px`);
-  partOf(menu, "why").focus();
-
-  /** @param {() => void} then */
-  function choose(then) {
-    menu.hidePopover();
-    then();
+  const others = models.filter(({ path, stored: isHere }) => isHere && path !== inpage.loaded?.path);
+  const items = others.map(({ name, path }) => ({ name, path, item: Object.assign(document.createElement("button"), { type: "button", role: "menuitem", textContent: t`Regenerate with ${name}` }) }));
+  menu.append(...items.map(({ item }) => item));
+  const does = openMenu(menu, /** @type {HTMLButtonElement} */ (button));
+  does(partOf(menu, "why"), async () => (await arrived(loadWhy()))?.open(message));
+  does(partOf(menu, "compare"), async () => (await arrived(loadCompare()))?.open(message));
+  for (const { name, path, item } of items) {
+    does(item, async () => {
+      await loadFrom(path, name);
+      if (inpage.loaded?.path === path) again();
+    });
   }
-
-  /** @param {KeyboardEvent} event */
-  function move(event) {
-    const items = /** @type {HTMLElement[]} */ ([...menu.querySelectorAll("[role=menuitem]:not([hidden])")]);
-    const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
-    if (event.key === "Tab") menu.hidePopover();
-    if (to === undefined) return;
-    event.preventDefault();
-    items.at(to % items.length)?.focus();
-  }
+  for (const name of ["lens", "attention"]) does(partOf(menu, name), () => openPanel(name, { message: message.id }));
 }

@@ -3,7 +3,7 @@
 /** @import { LoadedModel, LoadProgress, OfferedModel, StoredModel } from "../inpage.js" */
 
 import { page, partOf } from "./elements.js";
-import { emit } from "./events.js";
+import { emit, on } from "./events.js";
 import { lazy } from "./lazy.js";
 import { keep, recall } from "./settings.js";
 import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
@@ -19,6 +19,12 @@ export let stored = []; // what this browser keeps
 /** @type {AbortController | undefined} */
 export let loading; // a load under way
 export let isListed = false;
+let isComing = !!recall("inpageModel"); // the model of the last visit, unless it is gone
+let isWanted = false; // by a message: sending it is a click on the button
+let name = recall("inpageModelName") ?? ""; // of the model that is coming
+
+/** Names the model that is being loaded, if one is. */
+export const loadingName = () => (loading ? name : "");
 
 /** Asks the engine which models there are, and offers them. */
 export async function listModels() {
@@ -29,7 +35,7 @@ export async function listModels() {
     listFault = t`The models of this site could not be listed: ${faultOf(error)}. Reload to try again.`;
     return models;
   });
-  picker.replaceChildren(...models.map(({ name, path }) => new Option(name, path, false, path === chosen)));
+  picker.replaceChildren(...models.map((model) => new Option(model.name, model.path, false, model.path === chosen)));
   isListed = true;
   showChosen();
   emit("readiness");
@@ -48,10 +54,17 @@ picker.onchange = showChosen;
 /** Shows what is loaded, perhaps by a script. */
 export function showModel() {
   const { loaded } = inpage;
-  page.modelName.textContent = loading ? t`Loading…` : loaded?.name ?? t`No model`;
+  showState(loaded);
   if (loaded?.adapters?.length || !page.adapters.hidden) loadAdapters().then(({ showAdapters }) => showAdapters(inpage.loaded?.adapters ?? []), () => {});
-  document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
   emit("modelchange");
+}
+
+/** @param {LoadedModel | null} loaded */
+function showState(loaded) {
+  const isLoading = !!loading || (isComing && !loaded);
+  page.modelName.textContent = isLoading ? t`Loading…` : loaded?.name ?? t`No model`;
+  page.loadingHeading.textContent = name ? t`Loading ${name}…` : t`Loading the model`;
+  document.body.dataset.model = isLoading ? "loading" : loaded ? "ready" : "none";
 }
 
 /**
@@ -77,8 +90,10 @@ function onProgress({ phase, done, total, messages, seconds, fraction }) {
  * unless the engine does from there.
  * @type {(where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>}
  */
-export async function loadFrom(where, name, begin = (/** @type {any} */ options) => inpage.load(where, options)) {
+export async function loadFrom(where, title, begin = (/** @type {any} */ options) => inpage.load(where, options)) {
   const { signal } = loading = new AbortController();
+  name = title;
+  isWanted = false;
   const isAsked = page.loadForm.contains(document.activeElement);
   for (const phase of /** @type {const} */ (["download", "upload", "shaders"])) showStep(phase, "", "");
   progress.removeAttribute("value");
@@ -89,11 +104,15 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
   const { about, fault } = await begin({ onProgress, signal }).catch((error) => ({ about: error.about, fault: faultOf(error) }));
   if (loading?.signal !== signal) return about; // another load took its place
   if (signal.aborted) loadError.textContent = t`Cancelled. Starting again resumes the download.`;
-  else if (!fault) page.announcer.textContent = t`${name} is ready.`;
-  else if (!about) loadError.textContent = t`${name} could not be loaded: ${fault}. Trying again resumes the download.`;
+  else if (!fault) page.announcer.textContent = t`${title} is ready.`;
+  else if (!about) loadError.textContent = t`${title} could not be loaded: ${fault}. Trying again resumes the download.`;
   loading = undefined;
+  isComing = false;
   showModel();
-  if (inpage.loaded?.path) keep("inpageModel", inpage.loaded.path);
+  if (inpage.loaded?.path) {
+    keep("inpageModel", inpage.loaded.path);
+    keep("inpageModelName", inpage.loaded.name);
+  }
   if (isAsked) (inpage.loaded ? page.draft : load).focus();
   listModels();
   return about;
@@ -101,17 +120,42 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
 
 page.loadForm.onsubmit = (event) => {
   event.preventDefault();
-  const { name, path } = models[picker.selectedIndex];
-  loadFrom(path, name);
+  const { name: title, path } = models[picker.selectedIndex];
+  loadFrom(path, title);
 };
-page.cancelLoad.onclick = () => loading?.abort();
+page.cancelLoad.onclick = () => {
+  if (loading) loading.abort();
+  else expectNone();
+};
 
 /** Loads the model of the last visit, or else the first that this browser keeps: nobody has to ask for it. */
 export function loadStored() {
   const here = models.filter((model) => model.stored);
   const last = here.find(({ path }) => path === recall("inpageModel")) ?? here[0];
-  if (last && !inpage.loaded && !inpage.loads) loadFrom(last.path, last.name);
+  const isCancelled = !isComing && !!recall("inpageModel");
+  expectNone();
+  if (last && !isCancelled && !inpage.loaded && !inpage.loads) loadFrom(last.path, last.name);
+  loadWanted();
 }
+
+/** No longer announces the model of the last visit. */
+export function expectNone() {
+  isComing = false;
+  showModel();
+}
+
+/** Loads the model that the button names, where a message waits for one that nobody has asked for. */
+function loadWanted() {
+  if (!isWanted || !isListed || isComing || loading || inpage.loaded || inpage.loads) return;
+  if (!page.guest.hidden) page.joinEngine.click();
+  else if (!load.disabled) page.loadForm.requestSubmit();
+}
+
+on("messagesent", () => {
+  isWanted = !inpage.loaded;
+  loadWanted();
+});
+if (isComing) showState(null); // before the engine knows of any
 
 // ---- a model for people who never heard of parameters, and words for the button that loads it
 

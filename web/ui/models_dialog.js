@@ -8,9 +8,11 @@ import { on } from "./events.js";
 import "./hub.js";
 import "./kernel_choice.js";
 import { markdownIn } from "./markdown.js";
+import { fitWords } from "./model_fit.js";
 import "./model_files.js";
 import { actionOf, listModels, loadFrom, loading, models, plainOf, stored } from "./models.js";
 import { notify } from "./notices.js";
+import { showInPanel } from "./suggesting.js";
 import { faultOf, inWords, line, t, tell } from "./wording.js";
 
 const { cancelLoad, layers, model: picker, models: panel, verdict, verify } = page;
@@ -62,7 +64,7 @@ function rowOf(model, url) {
     const isGoing = going.has(url);
     partOf(row, "words").textContent = isGoing
       ? t`will be deleted when you close this window.`
-      : line(isInUse && t`in use`, path ? plainOf(model) : t`no longer offered by this site`, isWhole && t`stored in this browser`, model.fits_gpu && (document.body.dataset.device === "cpu" ? t`fits in memory` : t`fits this GPU`));
+      : line(isInUse && t`in use`, path ? plainOf(model) : t`no longer offered by this site`, isWhole && t`stored in this browser`, fitWords(model.size ?? 0, model.fits_gpu === false));
     remove.textContent = isGoing ? t`Undo` : t`Delete`;
     remove.ariaLabel = isGoing ? t`Keep ${title}` : t`Delete ${title}`;
   }
@@ -126,6 +128,7 @@ async function measure() {
   showRows();
 }
 
+new MutationObserver(() => { if (panel.open) showInPanel(); }).observe(panel, { attributeFilter: ["open"] });
 new MutationObserver(measure).observe(panel, { attributeFilter: ["open"] });
 on("modelchange", showRows);
 on("modelchange", showCancel);

@@ -4,6 +4,7 @@ import { store } from "./chat_storage.js";
 import { shown } from "./chats.js";
 import { showChat } from "./conversation.js";
 import { page } from "./elements.js";
+import { emit } from "./events.js";
 import { siteFacts } from "./lazy.js";
 import { notify } from "./notices.js";
 import { showSamplers } from "./sampler_settings.js";
@@ -38,6 +39,12 @@ export async function prepare() {
   showSamplers(); // they may take as long as the engine takes to start
 }
 
+/** Opens what hides a field. @param {Element} field */
+function reveal(field) {
+  const hiding = field.closest("details");
+  if (hiding) hiding.open = true;
+}
+
 /** @param {HTMLButtonElement} button */
 const presetOf = (button) => /** @type {[string, number][]} */ (Object.entries(button.dataset.preset ? JSON.parse(button.dataset.preset) : defaults));
 
@@ -66,7 +73,9 @@ form.noValidate = true; // what is wrong is said beside its field, where the bro
 form.onsubmit = (/** @type {SubmitEvent} */ event) => {
   if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.formNoValidate || form.checkValidity()) return;
   event.preventDefault();
-  fields.find((field) => !field.checkValidity())?.focus();
+  const faulty = fields.find((field) => !field.checkValidity());
+  if (faulty) reveal(faulty);
+  faulty?.focus();
 };
 for (const button of presets) {
   button.onclick = () => {
@@ -104,6 +113,7 @@ system.onchange = () => {
   shown.system = system.value.trim();
   shown.set.system = Date.now();
   if (shown.messages.length) store(shown);
+  else emit("chatschange");
 };
 
 // ---- system prompts to choose from: those that the user keeps, and some to begin with
@@ -164,7 +174,15 @@ function nameOf(text) {
 
 prompts.onchange = () => {
   if (!prompts.value) return;
-  system.value = prompts.value;
+  const [wanted, text, kept] = [prompts.value, system.value.trim(), keptPrompts()];
+  if (text && ![...kept, ...examples()].includes(text)) { // nothing that was written is lost
+    if (text.length > MAX_LENGTH || kept.length >= MAX_PROMPTS) {
+      notify(t`The prompt of this chat cannot be saved: copy it before you choose another.`);
+      return showPrompts();
+    }
+    keepPrompts([...kept, text]);
+  }
+  system.value = wanted;
   system.dispatchEvent(new Event("change")); // the chat takes it
   showPrompts();
 };

@@ -1,30 +1,32 @@
-// The sidebar: the list of chats, with what finds them (their words, their date, pins); opening one, a new one or that of the
-// last visit; and the tools of the one that is open: name, export, import, delete.
+// The sidebar: the list of chats, by pins, folders and dates; opening one, a new one or that of the last visit; deleting one.
+// The menu of a chat (chat_menu.js), and what finds words (finding.js), come when they are wanted.
 
 /** @import { Chat } from "./chats.js" */
+/** @import { Found } from "./finding.js" */
 
-import { answerIn, answers } from "./answers.js";
-import { saveChat, tell } from "./chat_storage.js";
-import { allChats, chats, isDeleted, isImage, newChat, shown, titleOf } from "./chats.js";
+import { answerIn, answers, stop } from "./answers.js";
+import { saveChat } from "./chat_storage.js";
+import { allChats, isDeleted, newChat, shown, titleOf } from "./chats.js";
 import { write } from "./composer.js";
 import { showChat } from "./conversation.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { lazy } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
+import { isPinned } from "./pins.js";
 import { keep, recall } from "./settings.js";
 import { language, t } from "./wording.js";
 
-const PINS = "inpagePins";
+const HIDDEN = "inpageListHidden"; // on wide screens
 const DAY_MILLISECONDS = 24 * 3600 * 1000;
-const MAX_PINS = 200;
+const IS_NARROW = matchMedia("(max-width: 50rem)"); // as style.css has it: there the list covers the chat
 
-const { chats: list, chatTitle, chatTools, findChats, importFile, pinChat, scrim, sidebar } = page;
+const { chats: list, chatTitle, findChats, importFile, scrim, sidebar } = page;
 let isOpen = false; // the page, with the chat of the last visit
 
 /** Opens a chat, as a click in the list does. @param {Chat} chat */
 function openChat(chat) {
-  toggle(false);
+  close();
   show(chat);
   page.draft.focus();
 }
@@ -32,14 +34,10 @@ function openChat(chat) {
 /** @type {(chat: Chat, text?: string) => void} */
 function show(chat, text) {
   showChat(chat, text);
-  keep("inpageChat", shown.id);
-  announce();
-}
-
-/** Tells this page and other tabs which chat is shown. */
-function announce() {
-  tell({ shows: shown.id, asks: true });
+  if (!chat.temporary) keep("inpageChat", shown.id);
+  page.temporary.hidden = !chat.temporary;
   emit("chatshown");
+  list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
 }
 
 /** Toggles the list: wide screens show it unless toggled, narrow ones if. @param {boolean} [isToggled] */
@@ -48,10 +46,17 @@ function toggle(isToggled) {
   showToggle();
 }
 
-/** Opens or closes the list, as its button does. */
+/** Closes the list where it covers the chat. */
+function close() {
+  if (IS_NARROW.matches) toggle(false);
+}
+
+/** Opens or closes the list, as its button does; a wide screen remembers that. */
 function toggleSidebar() {
   toggle();
-  if (sidebar.checkVisibility()) page.newChat.focus();
+  const isShown = sidebar.checkVisibility();
+  if (!IS_NARROW.matches) keep(HIDDEN, isShown ? "" : "1");
+  if (isShown) page.newChat.focus();
 }
 
 function showToggle() {
@@ -59,45 +64,55 @@ function showToggle() {
 }
 
 page.newChat.onclick = () => openChat(newChat());
-scrim.onclick = () => { toggle(false); page.toggleSidebar.focus(); };
+scrim.onclick = () => { close(); page.toggleSidebar.focus(); };
 sidebar.onkeydown = (/** @type {KeyboardEvent} */ { key }) => { if (key === "Escape" && scrim.checkVisibility()) scrim.click(); };
+IS_NARROW.onchange = () => toggle(!IS_NARROW.matches && !!recall(HIDDEN));
 
 const showNew = () => show(newChat());
 
-/** Shows the chat of the last visit, or the one that the user has opened by now. */
+/** Shows the chat of the last visit, the one that the user has opened by now, or a new one for the question in the address. */
 export function reopen() {
   isOpen = true;
-  showToggle();
+  toggle(!IS_NARROW.matches && !!recall(HIDDEN));
+  const address = new URL(location.href);
+  const question = address.searchParams.get("q");
   const last = allChats().find(({ id }) => id === recall("inpageChat"));
-  if (last) show(last, page.draft.value);
-  else announce();
+  if (question) {
+    address.searchParams.delete("q"); // it is asked once
+    history.replaceState(null, "", address);
+    show(newChat(), question);
+    page.draft.focus();
+  } else if (last) show(last, page.draft.value);
+  else emit("chatshown");
 }
 
-addEventListener("pagehide", () => tell({ shows: "" }));
 // The database may open late, at its second attempt say: unless the user has begun something else meanwhile.
-on("chatsread", () => { if (isOpen && !shown.messages.length) reopen(); });
+on("chatsread", () => { if (isOpen && !shown.messages.length && !shown.temporary) reopen(); });
 
 // ---- deleting
 
-/** Deletes the open chat: what a user sees is what goes. */
-function deleteShown() {
-  shown.deleted = Math.max(Date.now(), shown.updated + 1);
-  saveChat(shown);
-  leave(t`“${titleOf(shown)}” is deleted.`);
+/** Deletes a chat; the user may take that back. @param {Chat} chat */
+function deleteChat(chat) {
+  close();
+  for (const each of [...answers]) if (each.chat === chat) stop(each);
+  chat.deleted = Math.max(Date.now(), chat.updated + 1);
+  saveChat(chat);
+  leave(chat, t`“${titleOf(chat)}” is deleted.`);
   page.draft.focus();
 }
 
 /** Leaves the open chat where another tab has deleted it. */
 export function leaveDeleted() {
-  if (isDeleted(shown)) leave(t`“${titleOf(shown)}” was deleted in another tab.`);
+  if (isDeleted(shown)) leave(shown, t`“${titleOf(shown)}” was deleted in another tab.`);
 }
 
-/** @param {string} words */
-function leave(words) {
-  const chat = shown;
+/** @type {(chat: Chat, words: string) => void} */
+function leave(chat, words) {
   const text = page.draft.value;
-  showNew();
-  if (text && !page.draft.value) write(text);
+  if (chat === shown) {
+    showNew();
+    if (text && !page.draft.value) write(text);
+  } else listChats();
   notify(words, {
     undo() {
       chat.updated = Math.max(Date.now(), chat.deleted);
@@ -109,37 +124,70 @@ function leave(words) {
 
 // ---- the list
 
+const loadFinding = lazy(() => import("./finding.js"));
+const loadMenu = lazy(() => import("./chat_menu.js"));
+/** @type {typeof import("./finding.js") | undefined} */
+let finding; // once somebody looks for words
+
+/** Lists the chats: pinned ones first, then those in folders, then the others by their date. */
 function listChats() {
   if (!chatTitle.matches(":focus")) chatTitle.value = titleOf(shown);
   document.title = shown.messages.length ? `${titleOf(shown)} · inpage` : "inpage";
-  list.replaceChildren(...allChats().map((chat) => {
-    const row = copyOf(page.chatRow);
-    const button = partOf(row, "open");
-    button.textContent = titleOf(chat);
-    button.onclick = () => openChat(chat);
-    button.ariaCurrent = String(chat === shown);
-    const mine = answerIn(chat);
-    const mark = partOf(row, "mark");
-    mark.hidden = !mine;
-    mark.title = mark.ariaLabel = mine === answers[0] ? t`Being answered` : t`Waiting for its answer`;
-    if (chat === shown) row.append(chatTools);
-    row.dataset.id = chat.id;
-    return row;
-  }));
-  decorate();
-}
-
-// ---- finding
-
-/** @returns {string[]} ids of chats */
-function pins() {
-  try {
-    const found = JSON.parse(localStorage.getItem(PINS) ?? "[]");
-    return Array.isArray(found) ? found.filter((id) => typeof id === "string") : [];
-  } catch {
-    return []; // storage is switched off, or somebody else's
+  const all = allChats();
+  const words = finding ? findChats.value.trim().toLocaleLowerCase() : "";
+  findChats.hidden = all.length < 2 && !words;
+  const focused = document.activeElement?.closest("#chats li")?.getAttribute("data-id");
+  const isMenu = document.activeElement?.classList.contains("about");
+  /** @type {Map<string, HTMLElement[]>} */
+  const groups = new Map();
+  for (const chat of all) {
+    const found = words ? finding?.find(chat, words) : undefined;
+    if (words && !found) continue;
+    const group = groupOf(chat);
+    groups.set(group, [...groups.get(group) ?? [], rowOf(chat, found, words)]);
   }
+  const order = [...groups.keys()].sort((a, b) => rankOf(a) - rankOf(b) || (rankOf(a) === 2 ? a.localeCompare(b) : 0));
+  list.replaceChildren(...order.flatMap((group) => [heading(group.slice(1)), ...groups.get(group) ?? []]));
+  if (words && !order.length) list.append(heading(t`No results`));
+  const row = focused && list.querySelector(`[data-id="${CSS.escape(focused)}"]`);
+  if (row) partOf(row, isMenu ? "about" : "open").focus();
 }
+
+/** Words the group of a chat, behind a digit that says where groups of its kind stand. @param {Chat} chat */
+function groupOf(chat) {
+  if (chat.temporary) return `0${t`Temporary`}`;
+  if (isPinned(chat)) return `1${t`Pinned`}`;
+  return chat.folder ? `2${chat.folder}` : `3${dayOf(chat.updated)}`;
+}
+
+/** @param {string} group */
+const rankOf = (group) => Number(group[0]);
+
+/** @type {(chat: Chat, found: Found | undefined, words: string) => HTMLElement} */
+function rowOf(chat, found, words) {
+  const row = copyOf(page.chatRow);
+  const button = partOf(row, "open");
+  const about = /** @type {HTMLButtonElement} */ (partOf(row, "about"));
+  button.textContent = titleOf(chat);
+  if (found?.message && finding) button.append(finding.lineIn(found));
+  button.onclick = () => {
+    openChat(chat);
+    if (found) finding?.reveal(chat, found, words);
+  };
+  button.ariaCurrent = String(chat === shown);
+  about.ariaLabel = chat === shown ? t`More about this chat` : t`More about that chat`;
+  about.onclick = async () => (await arrived(loadMenu()))?.open(about, chat);
+  const mine = answerIn(chat);
+  const mark = partOf(row, "mark");
+  mark.hidden = !mine;
+  mark.classList.toggle("waits", mine !== answers[0]);
+  mark.title = mark.ariaLabel = mine === answers[0] ? t`Being answered` : t`Waiting for its answer`;
+  row.dataset.id = chat.id;
+  return row;
+}
+
+/** @param {string} text */
+const heading = (text) => Object.assign(document.createElement("li"), { className: "when", textContent: text });
 
 /** Says when a chat was used last, in words of the user's language. @param {number} updated */
 function dayOf(updated) {
@@ -151,51 +199,10 @@ function dayOf(updated) {
   return new Date(updated).toLocaleDateString(language, { month: "long", year: "numeric" });
 }
 
-/**
- * @param {Chat} chat
- * @param {string} words
- */
-const isFound = ({ title, messages }, words) => [title, ...messages.flatMap(({ content, attachments = [] }) => [content, ...attachments.flatMap((file) => [file.name, isImage(file) ? "" : file.text])])]
-  .some((text) => text.toLocaleLowerCase().includes(words));
-
-/** Sorts the rows under headings, pinned ones first, and hides those in which the words that are looked for are not. */
-function decorate() {
-  const words = findChats.value.trim().toLocaleLowerCase();
-  const pinned = new Set(pins());
-  /** @type {HTMLElement[]} */
-  const rows = [...list.querySelectorAll(/** @type {"li"} */ ("li[data-id]"))];
-  for (const old of list.querySelectorAll(".when")) old.remove();
-  findChats.hidden = rows.length < 2 && !words;
-  const { activeElement } = document; // moving an element takes its focus
-  let last = "";
-  for (const row of [...rows.filter(isPinned), ...rows.filter((each) => !isPinned(each))]) {
-    const chat = chats.get(row.dataset.id ?? "");
-    row.hidden = !!words && !!chat && !isFound(chat, words);
-    const when = isPinned(row) ? t`Pinned` : dayOf(chat?.updated ?? 0);
-    if (!row.hidden && when !== last) list.append(heading(last = when));
-    list.append(row);
-  }
-  if (words && !list.querySelector("[data-id]:not([hidden])")) list.append(heading(t`No results`));
-  if (activeElement !== document.activeElement && activeElement instanceof HTMLElement) activeElement.focus();
-  pinChat.ariaPressed = String(pinned.has(shown.id));
-
-  /** @param {HTMLElement} row */
-  function isPinned(row) {
-    return pinned.has(row.dataset.id ?? "");
-  }
-}
-
-/** @param {string} text */
-const heading = (text) => Object.assign(document.createElement("li"), { className: "when", textContent: text });
-
-pinChat.onclick = () => {
-  const others = pins().filter((id) => id !== shown.id);
-  try {
-    localStorage.setItem(PINS, JSON.stringify(pins().includes(shown.id) ? others : [...others, shown.id].slice(-MAX_PINS)));
-  } catch { /* switched off, or full: nothing is pinned */ }
-  decorate();
+findChats.oninput = async () => {
+  finding = await arrived(loadFinding()) ?? finding;
+  listChats();
 };
-findChats.oninput = decorate;
 
 // ---- tools
 
@@ -215,27 +222,16 @@ async function importFiles() {
   importFile.value = "";
 }
 
-/** @param {Chat[]} chosen */
-const exportChats = async (chosen) => (await arrived(loadFiles()))?.exportChats(chosen);
-
 /** What buttons do, by the name that they carry. */
 export const tools = {
   toggleSidebar,
-  renameChat() {
-    toggle(false);
-    chatTitle.select();
-  },
-  exportChat: () => exportChats([shown]),
-  exportAll: () => exportChats(allChats()),
-  deleteChat() {
-    toggle(false);
-    deleteShown();
-  },
+  newTemporary: () => openChat({ ...newChat(), temporary: true }),
+  exportAll: async () => (await arrived(loadFiles()))?.exportChats(allChats().filter(({ temporary }) => !temporary)),
 };
 
 chatTitle.onchange = rename;
 importFile.onchange = importFiles;
-page.exportMarkdown.onclick = async () => (await arrived(loadFiles()))?.exportMarkdown(shown);
 on("chatwanted", openChat);
+on("chatunwanted", deleteChat);
 on("chatschange", listChats);
 listChats();

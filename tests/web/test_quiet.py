@@ -1,0 +1,178 @@
+"""Less noise around messages; footnotes and headings in them; who wrote them, or could."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.web.user import Desk, User, chat_of
+
+pytestmark = pytest.mark.browser
+
+ANSWER = """`x` مرحبا بالعالم
+
+# One
+
+### Two levels below
+
+A claim[^1].
+
+[^1]: Its *source*.
+
+```text
+[^1]: is no footnote in code
+```
+"""
+# What an engine has that can do more: another model is stored, and the Hub may be asked.
+MORE = """async () => {
+    Object.assign(inpage.loaded, {size: 1e8, path: "models/a"});
+    Object.defineProperty(inpage, "ready", {value: Promise.resolve({hub: "https://hub.example"})});
+    inpage.stored = async () => [];
+    inpage.models = async () => ["a", "b"].map((name) => (
+        {name, path: `models/${name}`, stored: true, messages: [], size: 1e8}));
+    inpage.load = async (path) => {
+        inpage.loaded = {...inpage.loaded, name: path.at(-1), path};
+        return {};
+    };
+    await (await import("/ui/models.js")).listModels();
+    const {create} = inpage.chat.completions;
+    inpage.chat.completions.create = async function* (request) {
+        for await (const chunk of create(request)) {
+            if (chunk.usage) chunk.usage.extra = {decode_tokens_per_s: 200};
+            yield chunk;
+        }
+    };
+}"""
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, toy_site_url: str) -> Iterator[User]:
+    desk = Desk(browser, toy_site_url)
+    user = desk.tab()
+    yield user
+    assert user.complaints == []
+    desk.context.close()
+
+
+def test_footnotes_lead_to_their_text_and_back(tab: User) -> None:
+    tab.import_chats(chat_of("Explain", ANSWER))
+    text = tab.answers.last.locator(".text")
+    expect(text.locator("p[data-footnote]")).to_contain_text("Its source.")
+    expect(text.locator("pre")).to_contain_text("[^1]: is no footnote")
+    there = text.get_by_role("button", name="Footnote 1: back to the text")
+    text.get_by_role("button", name="Footnote 1", exact=True).click()
+    expect(there).to_be_focused()
+    there.click()
+    expect(text.get_by_role("button", name="Footnote 1", exact=True)).to_be_focused()
+
+
+def test_headings_skip_no_level_and_code_does_not_turn_a_paragraph(tab: User) -> None:
+    text = tab.answers.last.locator(".text")
+    assert text.locator("h3, h4, h5, h6").evaluate_all(
+        "all => all.map(({localName}) => localName)"
+    ) == ["h3", "h4"]
+    paragraph = text.locator("p").first
+    assert paragraph.evaluate("each => getComputedStyle(each).direction") == "rtl"
+    assert tab.faults_of_access() == []
+
+
+def test_icons_and_figures_come_when_they_are_wanted(tab: User) -> None:
+    answer = tab.ask("Hello")
+    tab.page.mouse.move(0, 0)
+    copy = answer.get_by_role("button", name="Copy", exact=True)
+    opacity = "button => getComputedStyle(button).opacity"
+    assert copy.evaluate(opacity) == "0"
+    copy.focus()
+    assert copy.evaluate(opacity) == "1"
+    expect(answer.locator(".by")).to_have_text("Stand-in")
+    figures = answer.get_by_text("2 tokens")
+    expect(figures).to_be_hidden()
+    answer.get_by_role("button", name="Statistics").click()
+    expect(figures).to_be_visible()
+    bubble = tab.questions.last.locator(".text")
+    assert bubble.evaluate("({offsetWidth}) => offsetWidth") < 120, "as wide as its text"
+
+
+def test_an_empty_answer_has_nothing_to_copy(tab: User) -> None:
+    tab.import_chats(chat_of("Say nothing", ""))
+    expect(tab.answers.last.get_by_role("button", name="Delete")).to_be_visible()
+    expect(tab.answers.last.get_by_role("button", name="Copy", exact=True)).to_be_hidden()
+
+
+def test_where_the_context_is_full_nothing_can_be_continued(tab: User) -> None:
+    tab.page.evaluate("""() => {
+        const {completions} = inpage.chat;
+        const {create} = completions;
+        completions.create = async function* (request) {
+            for await (const chunk of create(request)) {
+                if (chunk.choices[0]?.finish_reason) chunk.choices[0].finish_reason = "length";
+                const code = inpage.isFull ? "context_full" : "answer_cut";
+                if (chunk.usage) chunk.usage.messages = [{code, facts: {}}];
+                yield chunk;
+            }
+        };
+    }""")
+    answer = tab.ask("A long one")
+    expect(answer.locator(".note")).to_have_text("Maximum length reached")
+    expect(answer.get_by_role("button", name="Continue")).to_be_visible()
+    tab.page.evaluate("inpage.isFull = true")
+    answer = tab.ask("A longer one")
+    expect(answer.locator(".note")).to_have_text("Context full")
+    expect(answer.get_by_role("button", name="Continue")).to_be_hidden()
+
+
+def test_any_answer_can_be_written_anew_by_another_model(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate(MORE)
+    user.ask("First")
+    user.ask("Second")
+    first = user.answers.first
+    first.get_by_role("button", name="More").click()
+    user.page.get_by_role("menuitem", name="Regenerate with b").click()
+    expect(user.answers).to_have_count(1)
+    expect(user.answers.first.locator(".which")).to_have_text("2/2")
+    expect(user.answers.first.locator(".by")).to_have_text("b")
+    assert user.complaints == []
+
+
+def test_a_better_model_is_suggested_until_nobody_wants_that(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate(MORE)
+    user.ask("First")
+    suggestion = user.notices.get_by_text("Your graphics card can run Llama 3.2 3B (2.0 GB)")
+    expect(suggestion).to_be_visible()
+    assert user.faults_of_access() == []
+    user.notices.get_by_role("button", name="Suggest no models").click()
+    expect(suggestion).to_be_hidden()
+    user.page.locator("#modelChip").click()
+    expect(user.page.locator("#modelRows")).to_contain_text("fits · about 200 tok/s")
+    expect(user.page.locator("#suggested")).to_be_hidden()
+    user.page.keyboard.press("Escape")
+    user.page.reload()
+    desk.ready(user)
+    user.page.evaluate(MORE)
+    user.ask("Again")
+    expect(user.answers).to_have_count(2)
+    expect(suggestion).to_have_count(0)
+
+
+def test_a_hub_that_cannot_be_reached_is_tried_again(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate(MORE)
+    user.page.evaluate("""() => {
+        inpage.hubFiles = async () => {
+            if (inpage.isOnline) return {name: "o/n", commit: "c0ffee", licence: "MIT", files: []};
+            throw Object.assign(new Error("https://hub.example did not arrive"),
+                {code: "network_error"});
+        };
+    }""")
+    user.page.locator("#modelChip").click()
+    user.page.get_by_label("Name or address of a model").fill("o/n")
+    user.page.get_by_role("button", name="Show files").click()
+    fault = user.page.get_by_text("The Hugging Face Hub cannot be reached. Are you online?")
+    expect(fault).to_be_visible()
+    user.page.evaluate("inpage.isOnline = true")
+    user.page.get_by_role("button", name="Retry").click()
+    expect(fault).to_be_hidden()
+    expect(user.page.get_by_role("button", name="Retry")).to_be_hidden()
+    assert user.complaints == []
