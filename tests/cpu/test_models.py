@@ -44,7 +44,7 @@ pytestmark = pytest.mark.torch
 # Attention, convolutions, delta nets and experts; windows, sinks and rows of their own.
 MIXERS = ("phi-4-mini", "lfm2", "qwen3.5", "qwen3-moe", "gemma 4", "gpt-oss", "granite 4 moe")
 DEFAULT = "tests.default_model.in_runtime"
-LENGTHS, PROMPTS = (1, 7, 64, 300), (0, 1, 2)
+LENGTHS, PROMPTS = (1, 7, 64, 300), range(5)
 STEPS = 16
 BY_INTEGERS = Tolerance(1e-3, TWO_PLANES)
 
