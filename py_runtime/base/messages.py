@@ -136,6 +136,8 @@ ENGLISH: dict[str, str] = {
     "smaller_model": "{name} ({gpu_bytes:bytes})",
     "encoder_cannot_write": "{name} is a text encoder: it makes vectors of texts, for search and "
     "comparison, and cannot write text; load another model to chat with",
+    "model_cannot_see": "{name} cannot see images: load a model that can, or leave them out",
+    "images_not_in_prompt": "the chat template leaves out images, or a message spells their token",
     "model_not_loadable": "{name} cannot be loaded: {fault}",
     "no_such_model": "there is no model '{name}' here; there are: {names}",
     "no_models_here": "there is no model '{name}' here; there are: none",
@@ -167,9 +169,13 @@ ENGLISH: dict[str, str] = {
     "hub_answered": "the Hub answered {status} to a request for {what}: try again later",
     # Sparse autoencoders
     "autoencoder_none": "no sparse autoencoder is open: open its file first",
-    "autoencoder_files": "{files} was given as a sparse autoencoder: give one .safetensors file, "
-    "with its cfg.json or config.json if it has one",
+    "autoencoder_files": "{files} was given as a sparse autoencoder: give one .safetensors or "
+    ".npz file, with its cfg.json or config.json if it has one",
     "autoencoder_damaged": "{fault}: get the file again",
+    "autoencoder_compressed": "{file}: {tensor} is compressed: write the file anew with "
+    "numpy.savez, which compresses nothing",
+    "autoencoder_array": "{file}: {tensor} is no plain array of floats, row by row: write the file "
+    "anew with numpy.savez, its arrays as float32",
     "autoencoder_layout": "{file} is no sparse autoencoder of a known layout: it must have W_enc, "
     "b_enc, W_dec and b_dec (SAELens, Gemma Scope), or encoder.weight, encoder.bias, W_dec and "
     "b_dec (EleutherAI); it has {tensors}",

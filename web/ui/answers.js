@@ -4,7 +4,7 @@
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { saveChat, store } from "./chat_storage.js";
-import { titleOf, wholeOf } from "./chats.js";
+import { isImage, titleOf, wholeOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
 import { pathOf, versionsOf } from "./message_tree.js";
@@ -62,9 +62,17 @@ function paint(painting) {
   }
 }
 
-/** Gives what the model reads. @type {(system: string, messages: Pick<ChatMessage, "role" | "content" | "attachments">[]) => Message[]} */
-export const promptOf = (system, messages) => [{ role: /** @type {const} */ ("system"), content: system }, ...messages]
-  .flatMap((message) => wholeOf(message) ? { role: message.role, content: wholeOf(message) } : []);
+/** @typedef {Pick<ChatMessage, "content" | "attachments"> & { role: "system" | ChatMessage["role"] }} Asked */
+
+/** Gives what the model reads. @type {(system: string, messages: Asked[]) => Message[]} */
+export const promptOf = (system, messages) => [/** @type {Asked} */ ({ role: "system", content: system }), ...messages].map(asMessage).filter(({ content }) => content?.length);
+
+/** @type {(message: Asked) => Message} */
+function asMessage(message) {
+  const text = wholeOf(message);
+  const images = (message.attachments ?? []).filter(isImage).map((image) => ({ type: "image_url", image_url: { url: image.text } }));
+  return /** @type {Message} */ ({ role: message.role, content: images.length ? [...images, { type: "text", text }] : text });
+}
 
 /**
  * Has an answer written, in its turn; of one with text, the rest.
