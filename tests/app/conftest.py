@@ -49,7 +49,8 @@ def opened(browser: Browser, address: str) -> Iterator[ApiPage]:
     page.close()
 
 
-@pytest.fixture(scope="package")
+# Not of the package: its files take turns with others, and each would start a page of its own.
+@pytest.fixture(scope="session")
 def started(browser: Browser, toy_site_url: str) -> Iterator[ApiPage]:
     with opened(browser, toy_site_url) as api:
         yield api

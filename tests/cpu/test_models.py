@@ -47,7 +47,7 @@ MIXERS = (
     "granite 4 h",
 )
 DEFAULT = "tests.default_model.in_runtime"
-LENGTHS, PROMPTS = (1, 7, 64, 300), (0, 1, 2)
+LENGTHS, PROMPTS = (1, 7, 64, 300), range(5)
 STEPS = 16
 BY_INTEGERS = Tolerance(1e-3, TWO_PLANES)
 

@@ -38,22 +38,23 @@ def torchs() -> np.ndarray:
 def check(vectors: np.ndarray, torchs: np.ndarray) -> None:
     difference = np.sqrt(np.mean((vectors - torchs) ** 2) / np.mean(torchs**2))
     assert difference < LIMIT
-    found, wanted = ((each[:50] @ each[:50].T).argsort(axis=1) for each in (vectors, torchs))
+    found, wanted = ((each[:-1] @ each[:-1].T).argsort(axis=1) for each in (vectors, torchs))
     assert (found == wanted).all(), "each sentence ranks the others as torch's vectors do"
 
 
-@pytest.mark.parametrize("device", ["gpu", "cpu"])
-def test_vectors_and_ranks_are_torchs(torchs: np.ndarray, device: str) -> None:
+# A software GPU is slow: there a few sentences, and what takes several chunks.
+@pytest.mark.parametrize(("device", "count"), [("gpu", 8), ("cpu", len(TEXTS))])
+def test_vectors_and_ranks_are_torchs(torchs: np.ndarray, device: str, count: int) -> None:
     async def embed() -> np.ndarray:
         model = await inpage.load(str(minilm()), device=device)
         assert isinstance(model, inpage.Encoder)
-        together = await model.embed([*TEXTS, LONG])
+        together = await model.embed([*TEXTS[:count], LONG])
         alone = [await model.embed(text) for text in TEXTS[:3]]
         model.unload()
         np.testing.assert_allclose(np.concatenate(alone), together[:3], atol=1e-5)
         return together
 
-    check(wait(embed()), torchs)
+    check(wait(embed()), torchs[[*range(count), -1]])
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.runners import CpuRunner, NativeRunner, PlacedToy, Runner
+from tests.runners import CpuRunner, PlacedToy, Runner
 
 CASES = "tests.graph.sharing_cases"
 
@@ -33,5 +33,5 @@ def test_on_the_cpu(cpu: CpuRunner, toy_model: Path) -> None:
 
 @pytest.mark.model
 @pytest.mark.thorough
-def test_of_the_default_model(native: NativeRunner) -> None:
-    check(native, "models/SmolLM2-135M-Instruct", own_bytes=16 << 20)  # weights and caches: 187 MB
+def test_of_the_default_model(cpu: CpuRunner) -> None:
+    check(cpu, "models/SmolLM2-135M-Instruct", own_bytes=16 << 20)  # weights and caches: 187 MB

@@ -10,9 +10,10 @@ import pytest
 from py_runtime.base.shapes import ceil_div
 from py_runtime.live import launch
 from tests.golden import Case, check
-from tests.runners import NativeRunner, Runner
+from tests.ops.new_kernels import PORTABLE, with_new_kernels
+from tests.runners import NativeRunner, PageRunner
 
-pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
+pytestmark = pytest.mark.torch
 
 CASES: list[Case] = [
     case
@@ -21,9 +22,20 @@ CASES: list[Case] = [
 ]
 
 
+# In the page, and where what is tried is not how a kernel deals with shapes.
+ONCE = with_new_kernels(CASES, PORTABLE)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_op_equals_torch(case: Case, runner: Runner) -> None:
-    check(case, runner)
+def test_op_equals_torch(case: Case, native: NativeRunner) -> None:
+    check(case, native)
+
+
+@pytest.mark.browser
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", ONCE, ids=lambda case: case.name)
+def test_op_equals_torch_in_the_page(case: Case, in_page: PageRunner) -> None:
+    check(case, in_page)
 
 
 def fold_always(groups: int, limit: int) -> tuple[int, int]:
@@ -40,7 +52,7 @@ def first_of_each() -> list[Any]:
     """Mark the cases thorough whose ops an earlier case has."""
     seen: set[frozenset[str]] = set()
     cases = []
-    for case in CASES:
+    for case in ONCE:
         marks = [pytest.mark.thorough] if ops_of(case) in seen else []
         seen.add(ops_of(case))
         cases.append(pytest.param(case, marks=marks, id=case.name))

@@ -339,6 +339,7 @@ def test_it_says_what_it_waits_for_and_what_went_wrong(desk: Desk) -> None:
 
 
 @pytest.mark.model
+@pytest.mark.thorough
 def test_the_default_model_explains_itself(browser: Browser, site_url: str) -> None:
     context = browser.new_context()
     user = User(context.new_page(), f"{site_url}?device=cpu")
