@@ -6,7 +6,7 @@ that names one which is not here says so. Places are counted as JavaScript count
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,20 +46,13 @@ class Opened:
     def is_embedded(self) -> bool:
         return 0 < self.embedded == len(self.document.chunks)
 
-    def place(self, at: int) -> int:
+    def _at(self, at: int) -> int:
         return at if self.places is None else int(self.places[at])
 
     def described(self, first: Chunk, last: Chunk) -> Json:
         """Return where a passage is, for the page."""
-        return {
-            "label": self.document.label(first, last),
-            "part": first.part,
-            "last_part": last.part,
-            "first": first.first,
-            "last": last.last,
-            "start": self.place(first.start),
-            "end": self.place(last.end),
-        }
+        place = asdict(self.document.place(first, last))
+        return {**place, "start": self._at(first.start), "end": self._at(last.end)}
 
 
 class DocumentCalls:
@@ -173,7 +166,7 @@ class DocumentCalls:
         for passage in passages:
             at = documents.index(passage.document)
             place = opened[at].described(passage.chunk, passage.chunk)
-            found.append({"id": ids[at], "name": passage.document.name, **place})
+            found.append({"search": ids[at], "label": passage.label, **place})
         return {"passages": found, "model": by}
 
     def _searching(self, opened: list[Opened], model: str) -> Search:

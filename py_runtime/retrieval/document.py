@@ -1,7 +1,6 @@
 """Documents as they are searched: their text, cut into chunks that know where they stand."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -32,6 +31,21 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class Place:
+    """The place of a passage, as people look it up."""
+
+    name: str  # of the file
+    unit: str  # page, line or row
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        if self.first == self.last:
+            return f"{self.name}, {self.unit} {self.first}"
+        return f"{self.name}, {self.unit}s {self.first}–{self.last}"
+
+
+@dataclass(frozen=True)
 class Document:
     """A file, or a folder of files, as text.
 
@@ -48,23 +62,23 @@ class Document:
     def __post_init__(self) -> None:
         object.__setattr__(self, "chunks", tuple(self._chunks()))
 
-    def label(self, first: Chunk, last: Chunk | None = None) -> str:
-        """Name a chunk's place, or that of several that follow each other, for a model."""
-        last = last or first
+    def place(self, first: Chunk, last: Chunk) -> Place:
+        """Return where a chunk is, or several that follow each other."""
         if self.kind == PDF:
-            return f"{self.name}, {_numbers('page', first.part + 1, last.part + 1)}"
-        if self.kind == FOLDER and first.part != last.part:
-            return f"{self.names[first.part]} to {self.names[last.part]}"
+            return Place(self.name, "page", first.part + 1, last.part + 1)
         name = self.names[first.part] if self.kind == FOLDER else self.name
-        if self._kind_of_part(first.part) not in TABLES:
-            return f"{name}, {_numbers('line', first.first, last.last)}"
-        start = self.starts[first.part] if self.starts else 0
-        heading = self.text[start : start + MOST_HEADING].partition("\n")[0].strip()
-        return f"{name}, {_numbers('row', first.first, last.last)} of the columns {heading}"
+        unit = "row" if self._kind_of_part(first.part) in TABLES else "line"
+        end = last.last if first.part == last.part else first.last
+        return Place(name, unit, first.first, end)
 
-    def part_at(self, place: int) -> int:
-        """Return the page or file that a place in the text is in."""
-        return max(0, bisect_right(self.starts, place) - 1)
+    def label(self, chunk: Chunk) -> str:
+        """Name a chunk's place for a model; rows of a table come with the names of columns."""
+        place = self.place(chunk, chunk)
+        if place.unit != "row":
+            return str(place)
+        start = self.starts[chunk.part] if self.starts else 0
+        heading = self.text[start : start + MOST_HEADING].partition("\n")[0].strip()
+        return f"{place} of the columns {heading}"
 
     def _chunks(self) -> Iterator[Chunk]:
         starts = list(self.starts) or [0]
@@ -87,10 +101,6 @@ class Document:
             before = begin
             if last:  # the heading of a table alone is no row of it
                 yield Chunk(begin, stop, part, max(line, 1), last)
-
-
-def _numbers(unit: str, first: int, last: int) -> str:
-    return f"{unit} {first}" if first == last else f"{unit}s {first}–{last}"
 
 
 def _pieces(text: str, start: int, end: int, most: int, kind: str) -> Iterator[tuple[int, int]]:

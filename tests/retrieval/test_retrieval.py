@@ -212,4 +212,4 @@ def test_parts_are_the_whole_document(report: Document) -> None:
     for (_, last), (first, _) in pairwise(parts):
         assert chunks.index(first) == chunks.index(last) + 1
     assert all(last.end - first.start <= 10_000 for first, last in parts)
-    assert report.label(*parts[1]).startswith("report.pdf, pages ")
+    assert str(report.place(*parts[1])) == "report.pdf, pages 5–8"

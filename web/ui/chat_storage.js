@@ -248,13 +248,14 @@ const isRecord = (value) => typeof value === "object" && !!value && Object.value
  * @returns {ChatMessage}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, attachments = [], thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
+  const { id = `old-${at}`, born, version, role, content, attachments = [], sources, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code) && Array.isArray(attachments)
     && attachments.every((file) => areTexts(file?.name, file?.title, file?.kind, file?.text));
   check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
   return {
     id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
     ...(attachments.length ? { attachments: attachments.map(readFile) } : {}),
+    ...(areTexts(sources?.text) && Array.isArray(sources.passages) ? { sources } : {}),
     ...(areTexts(reason) && isFact({ code: reason, facts }) ? { reason, facts } : {}),
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
     picked: whole(picked), gone: whole(gone), certain: whole(certain),
@@ -264,9 +265,11 @@ function readMessage(message, name, at) {
 }
 
 /** @param {any} file @returns {Attachment} */
-const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most }) => ({
+const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most, search, inParts, names }) => ({
   name, title, kind, text, bytes: whole(bytes), pages: whole(pages), tokens: whole(tokens), whole: whole(most),
   starts: Array.isArray(starts) ? starts.map((start) => whole(start)) : [],
+  ...(areTexts(search) ? { search, inParts: whole(inParts) } : {}),
+  ...(Array.isArray(names) ? { names: names.map(String) } : {}),
 });
 
 /**

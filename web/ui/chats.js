@@ -14,6 +14,7 @@ import { t } from "./wording.js";
  * @property {"user" | "assistant"} role
  * @property {string} content
  * @property {Attachment[]} [attachments] the files that go with a question; in chats of older versions its text begins with theirs
+ * @property {Sources} [sources] what was found for a question in files that are searched
  * @property {number} [thought] how many seconds it reasoned, where that is known
  * @property {string | EngineMessage[]} [note] how an answer went; a text in chats of older versions
  * @property {string} [error] why it ended early, in English; in the user's language by its reason and facts, where it has them
@@ -42,6 +43,31 @@ import { t } from "./wording.js";
  * @property {number[]} starts where in the text each page begins, of those that are in it
  * @property {number} tokens of the text, for the model that counted them; 0 where none has
  * @property {number} whole tokens of the file's text, where this is only its beginning
+ * @property {string} [search] its id, where each question is given passages of it instead of the whole
+ * @property {number} [inParts] 1 where the question that it came with is answered from summaries of all its parts
+ * @property {string[]} [names] of a folder's files, which begin at `starts`
+ */
+
+/**
+ * What a question was given of files that are searched.
+ * @typedef {object} Sources
+ * @property {string} text as the model reads it
+ * @property {Passage[]} passages in the order of their numbers
+ * @property {number} [inParts] how many parts were summarised, where they were
+ */
+
+/**
+ * A part of a file that is searched.
+ * @typedef {object} Passage
+ * @property {string} search the file's id
+ * @property {string} name of the file, or of the one in a folder
+ * @property {"page" | "line" | "row"} unit
+ * @property {number} first of these
+ * @property {number} last
+ * @property {number} start in the file's text
+ * @property {number} end
+ * @property {string} label which it is, as a model reads it
+ * @property {string} text of it, or its summary
  */
 
 /**
@@ -58,7 +84,7 @@ import { t } from "./wording.js";
  */
 
 /** What is left of a message's text when it is deleted. */
-export const WITHOUT_TEXT = { content: "", attachments: undefined, tokens: undefined, made: undefined, settings: undefined };
+export const WITHOUT_TEXT = { content: "", attachments: undefined, sources: undefined, tokens: undefined, made: undefined, settings: undefined };
 
 /** @typedef {Pick<ChatMessage, "parent" | "slot">} Place where a message belongs */
 
@@ -84,14 +110,15 @@ export function setShown(chat) {
   shown = chat;
 }
 
-/** Writes a file as the model reads it, between fences that nothing in it closes. @param {Attachment} file */
-function fenced({ title, kind, text }) {
+/** Writes a file as the model reads it, between fences that nothing in it closes; a folder file by file. @type {(file: Attachment) => string} */
+function fenced({ title, kind, text, names, starts }) {
+  if (names) return names.map((name, at) => fenced(/** @type {Attachment} */ ({ title: name, kind: name.split(".").at(-1), text: text.slice(starts[at], starts[at + 1]) }))).join("\n\n");
   const fence = "`".repeat((text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length + 1), 3));
   return `${title}:\n\n${fence}${kind === "pdf" ? "text" : kind}\n${text.trimEnd()}\n${fence}`;
 }
 
-/** Gives what the model reads of a message: its files, and then its text. @param {Pick<ChatMessage, "content" | "attachments">} message */
-export const wholeOf = ({ content, attachments = [] }) => [...attachments.map(fenced), content].filter(Boolean).join("\n\n");
+/** Gives what the model reads of a message: its files, what was found in those that are searched, and then its text. @param {Pick<ChatMessage, "content" | "attachments" | "sources">} message */
+export const wholeOf = ({ content, attachments = [], sources }) => [...attachments.map((file) => (file.search ? "" : fenced(file))), sources?.text, content].filter(Boolean).join("\n\n");
 
 /**
  * Adds a message at the end, or where `place` says.

@@ -150,10 +150,11 @@ function paintedIn(article, growing) {
 }
 
 /** @type {(article: HTMLElement, message: ChatMessage) => void} */
-function showOutcome(article, { note = "", error = "", code = "", reason = "", facts }) {
+function showOutcome(article, { note = "", error = "", code = "", reason = "", facts, made }) {
   partOf(article, "note").textContent = typeof note === "string" ? note : tell(note) ?? "";
   partOf(article, "error").textContent = error && faultOf({ reason, facts, message: error });
   Object.assign(article.dataset, { code, reason });
+  if (made?.searched) emit("answersearched", article);
   delete article.dataset.pending;
 }
 

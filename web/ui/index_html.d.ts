@@ -23,10 +23,10 @@ type Others = Record<
 >;
 
 /** Of what is read, found, attached and kept. */
-type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
+type OfReading = Record<"attachment" | "learning" | "quotes" | "quoteRow" | "reasoning", HTMLTemplateElement>
   & Record<"attach" | "dictate" | "readerCopy" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
   & Record<"attached" | "dropZone" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
-  & Record<"findChats", HTMLInputElement>
+  & Record<"attachFolder" | "findChats", HTMLInputElement>
   & Record<"reader" | "shortcuts", HTMLDialogElement>;
 
 type OfDock = Record<"dockFrame", HTMLTemplateElement>
