@@ -12,6 +12,7 @@ import { act } from "./ui/message_actions.js";
 import { loadStored, showModel } from "./ui/models.js";
 import { arrived, notify } from "./ui/notices.js";
 import { openLinkedPanel, openPanel } from "./ui/panels.js";
+import { keepOffline, reloadsIsolated } from "./ui/service_worker.js";
 import "./ui/shortcuts.js";
 import { reopen, tools } from "./ui/sidebar.js";
 import "./ui/speech.js";
@@ -37,7 +38,6 @@ const dialogs = {
 };
 const loadDock = lazy(() => import("./ui/dock.js"));
 const loadHub = lazy(() => import("./ui/hub.js"));
-const loadOffline = lazy(() => import("./ui/service_worker.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
@@ -68,8 +68,8 @@ const { inpage, client } = createInpage({
 globalThis.inpage = inpage;
 inpage.onNotice(({ kind, code, facts, text }) => notify(tell({ code, facts }) ?? text, { stays: kind === "storage" }));
 inpage.ready.then(showReady).then(loadStored, () => {});
-inpage.ready.then(loadOffline).then(({ keepOffline }) => keepOffline()).catch(() => {}); // an engine that did not start, a browser that keeps nothing
-if (crossOriginIsolated || !await loadOffline().then(({ reloadsIsolated }) => reloadsIsolated(), () => false)) client.start();
+inpage.ready.then(keepOffline).catch(() => {}); // an engine that did not start, a browser that keeps nothing
+if (crossOriginIsolated || !await reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
 openLinkedPanel();
