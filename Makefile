@@ -37,6 +37,8 @@ BENCH_PY := bench/.venv/bin/python
 BENCH_MODELS := bench/build/.models-made
 BENCH_NPM := bench/node_modules/.installed
 MODEL := models/SmolLM2-135M-Instruct
+# What one of many processes compiles of our modules and PyTorch's, the next finds: a third of a start.
+unexport PYTHONDONTWRITEBYTECODE
 # Two at a time, a file of tests in one process: those that share a page share it. tests/order.py
 # says which come first, instead of xdist, which counts tests.
 AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder

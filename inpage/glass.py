@@ -11,11 +11,13 @@ Names are those of TransformerLens; docs/glass.md has all of them.
 """
 
 from py_runtime.glass.autoencoders.autoencoder import Autoencoder, load_autoencoder
+from py_runtime.glass.autoencoders.training import train_autoencoder
 from py_runtime.glass.cache import ActivationCache
 from py_runtime.glass.edits import Edit
 from py_runtime.glass.graph_view import graph_view, op_view, values_of
 from py_runtime.glass.kernel_lab import kernel_lab
 from py_runtime.glass.memory_view import memory_view
+from py_runtime.glass.opened_autoencoder import open_autoencoder
 from py_runtime.glass.own_ops import kernel_of, own_op, replace
 from py_runtime.glass.runs import Hook, hooks, run_with_cache, run_with_hooks
 from py_runtime.glass.score import Alternative, Score, score
@@ -56,6 +58,7 @@ __all__ = [
     "neurons",
     "norms",
     "op_view",
+    "open_autoencoder",
     "own_op",
     "patch",
     "promoted",
@@ -67,5 +70,6 @@ __all__ = [
     "steer",
     "steered",
     "timeline",
+    "train_autoencoder",
     "values_of",
 ]

@@ -8,6 +8,7 @@ test, or follows from a fixture that the test asks for.
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ FIXTURE_MARKERS = {
     "toy_site_url": "built",
 }
 TORCH = ("torch", "transformers")  # packages
+THOROUGH = "thorough"  # a file without this word has no such test
 
 
 class Tiers:
@@ -36,14 +38,19 @@ class Tiers:
 
     def __init__(self, expression: str) -> None:
         self._left_out = set(re.findall(r"\bnot (\w+)", expression))
+        # Alone, or with others that a test must have as well.
+        self._is_thorough = bool(re.match(rf"{THOROUGH}\b(?!.* or )", expression))
         if "torch" in self._left_out:
             for package in TORCH:  # even if it is installed, a test that is not marked fails
                 sys.modules[package] = None  # type: ignore[assignment]
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Do not import what is left out: PyTorch may be missing, and takes seconds to import."""
-        is_test = collection_path.match("test_*.py")
-        return True if is_test and self._left_out & file_markers(collection_path) else None
+        if not collection_path.match("test_*.py"):
+            return None
+        if self._is_thorough and THOROUGH not in source_of(collection_path):
+            return True
+        return True if self._left_out & file_markers(collection_path) else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -56,12 +63,19 @@ class Tiers:
             for marker in markers:
                 item.add_marker(marker)
             if item.get_closest_marker("browser") and item.get_closest_marker("thorough_in_page"):
-                item.add_marker("thorough")
+                item.add_marker(THOROUGH)
+            if item.get_closest_marker(THOROUGH) and THOROUGH not in source_of(item.path):
+                raise pytest.UsageError(f"{item.nodeid}: '{THOROUGH}' must stand in its own file")
+
+
+@cache
+def source_of(path: Path) -> str:
+    return path.read_text()
 
 
 def file_markers(path: Path) -> set[str]:
     """Return the markers of a whole file: the names in `pytestmark = …`."""
-    for statement in ast.parse(path.read_text()).body:
+    for statement in ast.parse(source_of(path)).body:
         match statement:
             case ast.Assign(targets=[ast.Name("pytestmark")], value=value):
                 attributes = {n.attr for n in ast.walk(value) if isinstance(n, ast.Attribute)}

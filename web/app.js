@@ -8,7 +8,7 @@ import { on } from "./ui/events.js";
 import { showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
 import { lazy } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
-import { act } from "./ui/message_actions.js";
+import { act } from "./ui/message_buttons.js";
 import { loadStored, showModel } from "./ui/models.js";
 import { arrived, notify } from "./ui/notices.js";
 import { openLinkedPanel, openPanel } from "./ui/panels.js";

@@ -487,10 +487,10 @@ class Engine:
         cancel: CancelToken,
     ) -> Any:
         """Look into a model, or steer it: the views are in glass_calls.py."""
-        from py_runtime.app.glass_calls import call_view  # few need them
+        from py_runtime.app.glass_calls import OF_ENCODERS, call_view  # few need them
 
-        with self.loaded.asked(model, cancel) as loaded:
-            return await call_view(writer(loaded.model), view, fields, emit, cancel)
+        with self.loaded.asked(model, cancel, for_texts=view in OF_ENCODERS) as loaded:
+            return await call_view(loaded.model, view, fields, emit, cancel)
 
 
 async def _opened(where: str | Store) -> Store:

@@ -1,21 +1,25 @@
 """The views of sparse autoencoders, as pages ask for them: one is open for each model."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from py_runtime.app.dropped_files import sources_of
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.messages import message
 from py_runtime.generation.options import unknown_field
-from py_runtime.glass.autoencoders.autoencoder import Autoencoder, load_autoencoder
+from py_runtime.glass.autoencoders.autoencoder import load_autoencoder
 from py_runtime.glass.given import given_tokens
+from py_runtime.glass.opened_autoencoder import (
+    Opened,
+    close_autoencoder,
+    feature_edits,
+    open_autoencoder,
+    opened_of,
+)
 from py_runtime.glass.steering import edits_of, steer
 from py_runtime.glass.views.features import (
     chosen_hook,
-    edit_name,
     feature_edit,
     features,
     hooks_for,
@@ -27,17 +31,6 @@ Fields = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 
-@dataclass
-class Opened:
-    """An autoencoder, and the hook that it reads; None: nobody has said yet."""
-
-    autoencoder: Autoencoder
-    hook: str | None
-
-
-_opened: WeakKeyDictionary[Model, Opened] = WeakKeyDictionary()
-
-
 async def _autoencoder(
     model: Model, fields: Fields, progress: Progress, cancel: CancelToken
 ) -> Any:
@@ -45,28 +38,15 @@ async def _autoencoder(
     files, hook, close = (fields.pop(name, None) for name in ("files", "hook", "close"))
     _all_taken(fields)
     if close:
-        await _steer_without(model)
-        _opened.pop(model, None)
+        await close_autoencoder(model)
     if files is not None:
         if not isinstance(files, list):
             raise RequestError("files must be a list", "files")
-        found = await load_autoencoder(sources_of(files))
-        own = hook if hook is not None else _own_hook(model, found)
-        if own is not None:
-            own = chosen_hook(model, found, own)
-        await _steer_without(model)
-        _opened[model] = Opened(found, own)
+        await open_autoencoder(model, await load_autoencoder(sources_of(files)), hook)
     elif hook is not None:
         opened = _open_one(model)
         opened.hook = chosen_hook(model, opened.autoencoder, hook)
     return _state(model)
-
-
-def _own_hook(model: Model, found: Autoencoder) -> str | None:
-    """Return the hook that the files name; one that suits no hook of this model is refused."""
-    if not hooks_for(model, found):
-        return chosen_hook(model, found, "blocks.0.hook_resid_post")  # which tells the widths
-    return found.hook if found.hook in hooks_for(model, found) else None
 
 
 async def _features(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
@@ -121,36 +101,14 @@ async def _steer(model: Model, fields: Fields, progress: Progress, cancel: Cance
 
 
 def _open_one(model: Model) -> Opened:
-    if model not in _opened:
-        raise RequestError(message("autoencoder_none"), "files")
-    return _opened[model]
-
-
-async def _steer_without(model: Model) -> None:
-    """Take back the edits of what is open, whose names would be nobody's."""
-    steered = {each["name"] for each in _steered(model)}
-    if steered:
-        await steer(model, [each for each in edits_of(model) if each.name not in steered])
-
-
-def _steered(model: Model) -> list[dict[str, Any]]:
-    opened = _opened.get(model)
+    opened = opened_of(model)
     if opened is None:
-        return []
-    beginning = edit_name(opened.autoencoder, 0)[:-1]
-    return [
-        {
-            "name": edit.name,
-            "feature": int(edit.name.removeprefix(beginning)),
-            "strength": edit.strength,
-        }
-        for edit in edits_of(model)
-        if edit.name.startswith(beginning) and edit.name.removeprefix(beginning).isdecimal()
-    ]
+        raise RequestError(message("autoencoder_none"), "files")
+    return opened
 
 
 def _state(model: Model) -> Any:
-    opened = _opened.get(model)
+    opened = opened_of(model)
     if opened is None:
         return None
     found = opened.autoencoder
@@ -164,7 +122,10 @@ def _state(model: Model) -> Any:
         "wants": found.hook,
         "hook": opened.hook,
         "hooks": hooks_for(model, found),
-        "steered": _steered(model),
+        "steered": [
+            {"name": edit.name, "feature": feature, "strength": edit.strength}
+            for feature, edit in feature_edits(model)
+        ],
     }
 
 

@@ -30,7 +30,7 @@ from py_runtime.glass.views.neurons import neurons
 from py_runtime.glass.views.norms import norms
 from py_runtime.glass.views.patch import patch
 from py_runtime.glass.workspace import close
-from py_runtime.model import Model
+from py_runtime.model import AnyModel, Model, writer
 
 Fields = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -39,10 +39,13 @@ View = Callable[[Model, Fields, Progress, CancelToken], Awaitable[Any]]
 ARRAYS = {"f": np.float32, "i": np.int32, "u": np.int32, "b": np.uint8}  # by a dtype's kind
 
 
-async def call_view(model: Model, view: Any, fields: Any, emit: Emit, cancel: CancelToken) -> Any:
+async def call_view(
+    model: AnyModel, view: Any, fields: Any, emit: Emit, cancel: CancelToken
+) -> Any:
     """Answer a view; what it computes comes as plain data with packed arrays."""
-    if not isinstance(view, str) or view not in VIEWS:
-        raise RequestError(f"view must be one of {', '.join(VIEWS)}, got {short(view)}", "view")
+    known = (*VIEWS, *OF_ENCODERS)
+    if not isinstance(view, str) or view not in known:
+        raise RequestError(f"view must be one of {', '.join(known)}, got {short(view)}", "view")
     if not isinstance(fields, dict | None):
         raise RequestError("fields must be an object", "fields")
     given = {name: value for name, value in (fields or {}).items() if value is not None}
@@ -50,7 +53,9 @@ async def call_view(model: Model, view: Any, fields: Any, emit: Emit, cancel: Ca
     def progress(done: int, total: int) -> None:
         emit({"done": done, "total": total})
 
-    return packed(await VIEWS[view](model, given, progress, cancel))
+    if view in OF_ENCODERS:
+        return packed(await OF_ENCODERS[view](model, given, progress, cancel))
+    return packed(await VIEWS[view](writer(model), given, progress, cancel))
 
 
 def packed(value: Any) -> Any:
@@ -199,9 +204,9 @@ async def _patch(model: Model, fields: Fields, progress: Progress, cancel: Cance
     return await patch(model, **given, **more, progress=progress, cancel=cancel)
 
 
-async def _map(model: Model, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
+async def _map(model: AnyModel, fields: Fields, progress: Progress, cancel: CancelToken) -> Any:
     """Give the places of `texts` on a map of their embeddings."""
-    texts, pooling = fields.pop("texts", None), fields.pop("pooling", "mean")
+    texts, pooling = fields.pop("texts", None), fields.pop("pooling", None)
     _all_taken(fields)
     return await map_texts(model, texts, pooling=pooling, progress=progress, cancel=cancel)
 
@@ -220,9 +225,13 @@ VIEWS: dict[str, View] = {
     "norms": _of_text(norms, "outliers"),
     "neurons": _of_text(neurons, "layers", "position", "k", "promoted"),
     "patch": _patch,
-    "map": _map,
     **MESSAGE_VIEWS,
     **ROOM_VIEWS,
     **STEERING_VIEWS,
     **FEATURE_VIEWS,
+}
+
+# Views of models that encode texts, too.
+OF_ENCODERS: dict[str, Callable[[AnyModel, Fields, Progress, CancelToken], Awaitable[Any]]] = {
+    "map": _map,
 }

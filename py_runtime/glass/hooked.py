@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from py_runtime.glass.beside import load_beside
 from py_runtime.glass.points import HookPoint
 from py_runtime.glass.slots import Slot, Wanted, with_slots
 from py_runtime.glass.workspace import Workspace
@@ -54,17 +55,16 @@ async def load_hooked(
         values = [program.values[value_id] for value_id in kept]
         sizes = [value.gpu_bytes for value in values if isinstance(value, TensorValue)]
         are_kept = sum(sizes) <= KEPT_BYTES
-        more = tuple(value_id for value_id in kept if value_id not in program.outputs)
-        hooked = replace(program, name=f"{program.name} hooked", outputs=(*program.outputs, *more))
+        others = tuple(value_id for value_id in kept if value_id not in program.outputs)
+        outputs = (*program.outputs, *others)
+        hooked = replace(program, name=f"{program.name} hooked", outputs=outputs)
 
         def drop(program: Program, target: KernelTarget) -> Program:
             """Let values go once passes have seen that they are wanted."""
             return replace(program, outputs=program.outputs[:own])
 
-        usual, base = model.changes.passes, model.graph
-        passes = usual if are_kept else (*usual, drop)
-        constants = model.changes.source
-        graph = await Graph.load(base.device, hooked, constants, base=base, passes=passes)
+        more = () if are_kept else (drop,)
+        graph = await load_beside(model.graph, hooked, model.changes.source, *more)
         return graph, HookedGraph(graph, kept, are_kept, slots)
 
     return await space.kept(model, (tuple(kept), tuple(wanted)), load)

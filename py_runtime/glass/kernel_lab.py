@@ -28,6 +28,7 @@ from py_runtime.glass.kernel_checks import (
     compare_op,
     time_in_turns,
 )
+from py_runtime.glass.workspace import Workspace
 from py_runtime.gpu import PipelineSpec
 from py_runtime.gpu.shader_figures import members_of
 from py_runtime.graph import Graph
@@ -257,6 +258,7 @@ class KernelLab:
             gone = self.graph.adopt(variant)
             if isinstance(self._target, Model):
                 self._target.session.drop_loop()  # it has recorded the kernels from before
+                Workspace.of(self._target).clear()  # so have graphs with hooks
             if gone is not None:
                 gone.release()
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.errors import RequestError
+from py_runtime.glass.beside import load_beside
 from py_runtime.glass.edits import ALL, GENERATED, PROMPT, Edit, Place, Positions, affine, rows_of
 from py_runtime.glass.hooked import HookedGraph
 from py_runtime.glass.points import NORMALISED
@@ -57,9 +58,7 @@ class Steering:
         wanted = [Wanted(value, rows) for value, rows, _ in self._shape]
         self.program, self._slots = with_slots(anatomy.program, anatomy, wanted, "steering")
         steered = replace(self.program, name=f"{self.program.name} steered")
-        self.graph = await Graph.load(
-            base.device, steered, self._changes.source, base=base, passes=self._changes.passes
-        )
+        self.graph = await load_beside(base, steered, self._changes.source)
         self._write()
 
     def fits(self, edits: Sequence[Edit]) -> bool:

@@ -2,8 +2,8 @@
 
 It shares weights and states with the model's own graph, so that a change takes a moment. Numbers
 such as strengths lie in constants that are written while the graph runs. What lies over it for a
-while (steering: overlay.py) and graphs with hooks take their passes and constants from here, so
-that a changed program is put together in one place.
+while (steering: overlay.py) and graphs with hooks take their constants from here, and their passes
+from the graph in use, so that a changed program is put together in one place.
 """
 
 import asyncio
@@ -76,11 +76,6 @@ class ChangedGraph:
 
     def add_owner(self, owner: Owner) -> None:
         self._owners.append(owner)
-
-    @property
-    def passes(self) -> tuple[Pass, ...]:
-        """Return the usual passes and those that additions need."""
-        return passes_with(DEFAULT_PASSES, self._additions)
 
     @property
     def source(self) -> "AddedConstants":

@@ -5,7 +5,7 @@ matplotlib: this site has it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 WIDTH, HEIGHT = 560, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 30, 40
 TICKS = 5
+LETTER_WIDTH, LETTER_HEIGHT = 7, 13  # of the usual letter, about
 # Okabe and Ito's colours, which people tell apart who see few colours; and viridis.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MAP = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
@@ -25,9 +26,11 @@ Numbers = Sequence[float] | np.ndarray
 class Plot:
     """A drawing that a notebook shows."""
 
-    def __init__(self, parts: Sequence[str], title: str, width: float, height: float) -> None:
+    def __init__(
+        self, parts: Sequence[str], title: str, width: float, height: float, left: float = LEFT
+    ) -> None:
         self.title = title
-        heading = f'<text x="{LEFT}" y="18" font-weight="600">{escape(title)}</text>'
+        heading = f'<text x="{left:g}" y="18" font-weight="600">{escape(title)}</text>'
         self.svg = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
             f'width="{width:g}" height="{height:g}" role="img" font-family="system-ui, sans-serif" '
@@ -128,7 +131,8 @@ def heat(
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
     size = min(28.0, (WIDTH - LEFT - RIGHT) / max(width, 1))
     tall = min(22.0, max(size, 8.0))
-    left = 110 if len(rows) else LEFT
+    beside = max(LEFT - 26, _longest([_place(rows, row) for row in range(height)]))
+    left = beside + (26 if labels[1] else 10)  # the axis has its name beyond the rows'
     parts = []
     for row, line in enumerate(matrix):
         for column, value in enumerate(line):
@@ -139,21 +143,35 @@ def heat(
                 f"<title>{_place(rows, row)}, {_place(columns, column)}: {value:.4g}</title></rect>"
             )
     bottom = TOP + height * tall
-    for row in _some(height, tall):
+    for row in _some(height, tall, LETTER_HEIGHT):
         parts.append(
             f'<text x="{left - 6}" y="{TOP + (row + 0.5) * tall + 4:.1f}" text-anchor="end">'
             f"{_place(rows, row)}</text>"
         )
-    for column in _some(width, size):
-        parts.append(
-            f'<text x="{left + (column + 0.5) * size:.1f}" y="{bottom + 15:.1f}" '
-            f'text-anchor="middle">{_place(columns, column)}</text>'
-        )
+    below = 15.0
+    names = [_place(columns, column) for column in range(width)]
+    if _longest(names) <= max(size, 24):
+        for column in _some(width, size, 24):
+            x = left + (column + 0.5) * size
+            parts.append(
+                f'<text x="{x:.1f}" y="{bottom + below:.1f}" text-anchor="middle">'
+                f"{names[column]}</text>"
+            )
+    else:  # they would touch side by side, and stand upright
+        for column in _some(width, size, LETTER_HEIGHT):
+            x = left + (column + 0.5) * size + 4
+            parts.append(
+                f'<text transform="translate({x:.1f} {bottom + 6:.1f}) rotate(-90)" '
+                f'text-anchor="end">{names[column]}</text>'
+            )
+        below = _longest(names) + 6
     across = f"{labels[0]} · {low:.3g} dark, {high:.3g} bright".strip(" ·")
-    parts.append(f'<text x="{left}" y="{bottom + 34:.1f}" opacity="0.75">{escape(across)}</text>')
+    parts.append(
+        f'<text x="{left}" y="{bottom + below + 19:.1f}" opacity="0.75">{escape(across)}</text>'
+    )
     if labels[1]:
         parts.append(_upright(labels[1], 12, TOP + height * tall / 2))
-    return Plot(parts, title, max(left + width * size + RIGHT, 260), bottom + 44)
+    return Plot(parts, title, max(left + width * size + RIGHT, 260), bottom + below + 29, left)
 
 
 class _Frame:
@@ -222,9 +240,14 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(at * step, 12) for at in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def _some(count: int, size: float) -> range:
-    """Return so many places that their names do not touch."""
-    return range(0, count, max(1, ceil(count / max(1, min(count, count * size // 24)))))
+def _some(count: int, size: float, least: float) -> range:
+    """Return so many places that their names do not touch, each of which takes this much room."""
+    return range(0, count, max(1, ceil(least / size)))
+
+
+def _longest(names: Sequence[str]) -> float:
+    """Return about how wide the longest of these names is."""
+    return max((len(unescape(name)) for name in names), default=0) * LETTER_WIDTH
 
 
 def _place(names: Sequence[str], at: int) -> str:

@@ -1,5 +1,6 @@
 """Text encoders, natively or in the page, on behalf of the tests here."""
 
+from operator import truediv as divide
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from py_runtime import gpu
 from py_runtime.app.embeddings import create_embeddings
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
+from py_runtime.glass.views.map import map_texts
 from py_runtime.gpu import Device
 from py_runtime.model import Encoder, Model, load_model
 from py_runtime.model.checkpoint_store import CheckpointStore
@@ -131,3 +133,31 @@ async def fault_of(device: Device, files: Any) -> str:
     except InpageError as error:
         return str(error)
     return ""
+
+
+async def mapped(device: Device, files: Any, texts: list[str]) -> Any:
+    """Return the map of texts, and their vectors."""
+    encoder = await load(device, files)
+    steps: list[float] = []
+    try:
+        found = await map_texts(encoder, texts, progress=lambda *step: steps.append(divide(*step)))
+        short = [text for text in texts if text and not found["is_cut"].any()]
+        vectors = await encoder.embed(short) if short else None
+        return {"map": found, "vectors": vectors, "steps": steps}
+    finally:
+        encoder.unload()
+
+
+async def asked_by_a_page(device: Device, files: Any, texts: list[str]) -> Any:
+    """Return a map as pages ask for it, and what is said to who wants to look into an encoder."""
+    from py_runtime.app.glass_calls import call_view  # needs a browser's bridge
+
+    encoder = await load(device, files)
+    try:
+        found = await call_view(encoder, "map", {"texts": texts}, lambda _: None, CancelToken())
+        try:
+            await call_view(encoder, "hooks", {}, lambda _: None, CancelToken())
+        except InpageError as error:
+            return {"map": found, "said": str(error)}
+    finally:
+        encoder.unload()

@@ -1,5 +1,6 @@
-"""Sparse autoencoders: a safetensors file of each layout, with its configuration."""
+"""Sparse autoencoders: a safetensors file of each layout, with its configuration; .npz files."""
 
+import io
 from random import Random
 
 import numpy as np
@@ -8,7 +9,7 @@ from py_runtime.glass.autoencoders.autoencoder import load_autoencoder
 from tests.fuzz.damage import damage_bytes
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import result_of
-from tests.glass.written_autoencoders import LAYOUTS, NAME, autoencoder_files
+from tests.glass.written_autoencoders import LAYOUTS, NAME, autoencoder_files, random_tensors
 
 WIDTH, FEATURES = 4, 8
 APART = b"\n\0\n"  # between the configuration and the tensors
@@ -26,13 +27,30 @@ def change(rng: Random, base: bytes) -> bytes:
     return damage_bytes(rng, base[:HEADER]) + base[HEADER:]
 
 
+def npz_files() -> list[bytes]:
+    made = [io.BytesIO(), io.BytesIO()]
+    for file, write in zip(made, (np.savez, np.savez_compressed), strict=True):
+        write(file, **random_tensors("gemma scope", WIDTH, FEATURES))
+    return [file.getvalue() for file in made]
+
+
+def read_npz(data: bytes) -> None:
+    compute({"params.npz": data})
+
+
 def read_and_compute(data: bytes) -> None:
     config, _, weights = data.partition(APART)
-    files = {NAME: weights, **({"cfg.json": config} if config else {})}
+    compute({NAME: weights, **({"cfg.json": config} if config else {})})
+
+
+def compute(files: dict[str, bytes]) -> None:
     found = result_of(load_autoencoder(files))
     x = np.ones((2, found.width), np.float32)
     result_of(found.decode(result_of(found.encode(x)), x))
     result_of(found.direction(0))
 
 
-TARGETS = [Target("sparse autoencoder", two_files, change, read_and_compute, count=3000)]
+TARGETS = [
+    Target("sparse autoencoder", two_files, change, read_and_compute, count=3000),
+    Target("sparse autoencoder, npz", npz_files, damage_bytes, read_npz, count=2000),
+]

@@ -1,5 +1,6 @@
 """Files of sparse autoencoders that lie, lack something or want what nobody computes."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,54 @@ def with_header(**facts: Any) -> dict[str, bytes]:
     return {NAME: len(text).to_bytes(8, "little") + text + data[8 + length :]}
 
 
+def npz(write: Any = np.savez, **tensors: Any) -> bytes:
+    """Return an .npz file of Gemma Scope's layout, in which some arrays are others."""
+    given = io.BytesIO()
+    write(given, **{**random_tensors("gemma scope", WIDTH, FEATURES), **tensors})
+    return given.getvalue()
+
+
+def lying(data: bytes, before: bytes, after: bytes) -> bytes:
+    assert before in data
+    assert len(before) == len(after)
+    return data.replace(before, after)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (npz(np.savez_compressed), "'W_enc' is compressed: write the file anew with numpy.savez"),
+        (npz(W_enc=np.asfortranarray(np.zeros((8, 12)))), "'W_enc' is no plain array of floats"),
+        (npz(W_enc=np.zeros((8, 12), ">f4")), "'W_enc' is no plain array of floats"),
+        (npz(W_enc=np.array([{}], object)), "'W_enc' is no plain array of floats"),
+        (npz(W_dec=np.zeros((12, 9), np.float32)), r"W_dec is \[12, 9\], but must be \[12, 8\]"),
+        (npz(b_dec=np.full(8, np.inf, np.float32)), "b_dec' has values that are infinite"),
+        (lying(npz(), b"(8, 12)", b"(8, 99)"), r"'W_enc' is \[8, 99\], but has 384 bytes"),
+        (lying(npz(), b"(8, 12)", b"(-8,12)"), "'W_enc' has the shape"),
+        (lying(npz(), b"'descr'", b"exec(0)"), "'W_enc' has no header that numpy can read"),
+        (lying(npz(), b"b_dec.npy", b"b_enc.npy"), "'b_enc' is there twice"),
+        (npz()[:-30], "is not an .npz file: it has no directory"),
+        (npz()[100:], "is not where the directory says|would not fit in it"),
+        (b"", "is not an .npz file"),
+    ],
+)
+def test_an_npz_file_is_read_without_trust(data: bytes, said: str) -> None:
+    with pytest.raises(AutoencoderError, match=said):
+        loaded({"params.npz": data})
+
+
+def test_an_npz_file_is_read_as_it_lies(tmp_path: Path) -> None:
+    folder = tmp_path / "average_l0_71"
+    folder.mkdir()
+    (folder / "params.npz").write_bytes(npz())
+    wanted = loaded({NAME: autoencoder_files("gemma scope", WIDTH, FEATURES)[NAME]})
+    x = np.random.default_rng(0).normal(size=(3, WIDTH)).astype(np.float32)
+    for where in (folder, folder / "params.npz", {"params.npz": npz()}):
+        found = loaded(where)
+        np.testing.assert_array_equal(wait(found.encode(x)), wait(wanted.encode(x)))
+    assert (loaded(folder).name, loaded(folder).kind) == ("average_l0_71", "JumpReLU")
+
+
 @pytest.mark.parametrize(
     ("files", "said"),
     [
@@ -62,7 +111,7 @@ def with_header(**facts: Any) -> dict[str, bytes]:
         ({NAME: (8).to_bytes(8, "little") + b"[1,2,3,]"}, "header is not"),
         ({NAME: write_safetensors({})}, "it has none"),
         ({}, "nothing was given as a sparse autoencoder"),
-        ({"a.safetensors": b"", "b.safetensors": b""}, "give one .safetensors file"),
+        ({"a.safetensors": b"", "b.safetensors": b""}, "give one .safetensors or .npz file"),
         ({**changed(), "cfg.json": b"{"}, "cfg.json: "),
         ({**changed(), "cfg.json": b"[]"}, "cfg.json: no object"),
         ({**changed(), "cfg.json": b" " * (1 << 21)}, "cfg.json: 2097152 >"),

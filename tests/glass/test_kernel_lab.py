@@ -4,18 +4,26 @@ import ast
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inpage import glass
 from py_runtime.base.errors import GraphError, RequestError
+from py_runtime.glass.edits import Edit
+from py_runtime.glass.hooked import load_hooked
 from py_runtime.glass.kernel_lab import Trial, kernel_lab
 from py_runtime.glass.own_ops import Substitution, own_op, replace
+from py_runtime.glass.runs import run_with_cache
+from py_runtime.glass.steering import steered
+from py_runtime.glass.workspace import Workspace, close
+from py_runtime.graph import Graph
 from py_runtime.model import Model
-from tests.glass.room import NORM, OWN_NORM, greedy, own_norm, with_model
+from tests.glass.room import NORM, OWN_NORM, PROMPT, greedy, own_norm, with_model
 from tests.runners import CpuRunner, NativeRunner
 from tools.files import ROOT
 
 SHADER = "reduce/rms_norm"
+HOOK = "blocks.0.hook_resid_post"
 PRODUCT = "value *= weight[column];"
 ROOT_OF = "inverseSqrt(sum_of_squares / f32(params.width) + params.eps)"
 
@@ -86,10 +94,13 @@ def test_a_right_kernel_is_kept_until_it_is_taken_back(
         assert lab.shader(SHADER).is_changed
         assert lab.export() == {"reduce_rms_norm.wgsl": other}
         assert await greedy(model) == before
+        assert [each.variant is not None for each in await hooked_and_steered(model)] == [True] * 2
         again = await lab.try_source(SHADER, other + "\n", goldens=False)
         assert again.ok, "also beside one that is kept"
         await lab.revert()
         assert lab.export() == {}
+        assert [each.variant is not None for each in await hooked_and_steered(model)] == [False] * 2
+        await close(model)
         assert native.device.counters.buffers_alive <= buffers
         return trial
 
@@ -132,6 +143,18 @@ def test_on_the_cpu_it_can_be_read_only(cpu: CpuRunner, toy_model: Path) -> None
     with_model(cpu, toy_model, look)
 
 
+async def hooked_and_steered(model: Model) -> list[Graph]:
+    """Return the graphs that hooks read and that edits run in; what they give is the model's."""
+    wanted = await model.prefill(PROMPT)
+    logits, _ = await run_with_cache(model, PROMPT, HOOK)
+    assert logits is not None
+    np.testing.assert_allclose(logits[0, -1], wanted.reshape(-1), rtol=1e-3, atol=1e-3)
+    hooked = await load_hooked(model, Workspace.of(model), [Workspace.of(model).points[HOOK].value])
+    async with steered(model, [Edit(HOOK, "scale", strength=1)]):
+        np.testing.assert_allclose(await model.prefill(PROMPT), wanted, rtol=1e-3, atol=1e-3)
+        return [hooked.graph, model.graph]
+
+
 # Ops of one's own --------------------------------------------------------------------------------
 
 
@@ -144,7 +167,11 @@ def test_an_own_norm_replaces_the_engines(native: NativeRunner, toy_model: Path)
         names = [call.name for call in model.graph.program.ops]
         assert names.count("users.OwnNorm") == 5
         assert NORM not in names
+        for graph_of_view in await hooked_and_steered(model):
+            assert "users.OwnNorm" in {call.name for call in graph_of_view.program.ops}
         await done.revert()
+        for graph_of_view in await hooked_and_steered(model):
+            assert "users.OwnNorm" not in {call.name for call in graph_of_view.program.ops}
         assert model.graph is graph
         return done
 

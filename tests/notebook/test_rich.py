@@ -1,5 +1,6 @@
 """Values as cells show them: their own forms, tables, arrays with their range, small plots."""
 
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
@@ -71,6 +72,18 @@ def test_plots_are_drawings_that_can_be_read(drawn: plot.Plot) -> None:
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "nan" not in drawn.svg.replace(": nan", "").replace(">nan<", "")
     assert bundle(drawn)["image/svg+xml"] == drawn.svg
+
+
+def test_names_beside_a_map_do_not_touch() -> None:
+    names = [f"token {at}" for at in range(40)]
+    drawn = plot.heat(np.eye(3, 40), rows=["a long name of a row"] * 3, columns=names)
+    texts = ElementTree.fromstring(drawn.svg).iter("{http://www.w3.org/2000/svg}text")
+    upright = [each.attrib["transform"] for each in texts if (each.text or "").startswith("token")]
+    places = [float(each.split("(")[1].split()[0]) for each in upright if "rotate(-90)" in each]
+    assert len(places) == len(upright) > 10
+    assert min(b - a for a, b in pairwise(places)) >= 12
+    few = plot.heat(np.eye(2), columns=["a", "b"])
+    assert "rotate" not in few.svg, "short ones stand side by side"
 
 
 def test_a_line_has_its_points_where_they_belong() -> None:

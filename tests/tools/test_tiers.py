@@ -63,9 +63,22 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_markers_select(folder: Path, expression: str, told: str) -> None:
+    assert told in output_of(folder, expression)
+
+
+def output_of(folder: Path, expression: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", "-m", expression]
     done = subprocess.run([*command, folder], cwd=ROOT, capture_output=True, text=True)
-    assert told in done.stdout, done.stdout
+    return done.stdout + done.stderr
+
+
+def test_a_file_without_the_word_is_not_imported_for_thorough_tests(folder: Path) -> None:
+    (folder / "test_light.py").write_text("import not_there_either\n")
+    assert "2 passed, 5 deselected" in output_of(folder, "thorough and not torch")
+    (folder / "test_light.py").write_text(
+        "import pytest\n@getattr(pytest.mark, 'thor' 'ough')\ndef test(): pass\n"
+    )
+    assert "must stand in its own file" in output_of(folder, "not thorough and not torch")
 
 
 def test_the_markers_of_a_file_are_read_without_importing_it(folder: Path) -> None:

@@ -153,7 +153,9 @@ class User:
         """Send the question and wait for the whole answer."""
         self.composer.fill(question)
         self.composer.press("Enter")
-        expect(self.composer).to_have_value("")  # sent: near the context's limit, after a count
+        expect(self.composer).not_to_have_value(
+            question
+        )  # sent: near the context's limit, after a count
         return self.answered()
 
     def answered(self) -> Locator:

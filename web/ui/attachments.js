@@ -8,7 +8,7 @@ import { on } from "./events.js";
 import { lazy } from "./lazy.js";
 import { arrived } from "./notices.js";
 
-const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
+const MODEL = /\.(gguf|pte|ptd|safetensors|npz)$/i;
 
 const { attachFiles, attachFolder, composer, draft, dropZone } = page;
 const loadAttaching = lazy(() => import("./attaching.js"));

@@ -2,7 +2,8 @@
 
 /** @import { Chat } from "./chats.js" */
 
-import { check, readChat, saveChat } from "./chat_storage.js";
+import { check, readChat } from "./chat_reading.js";
+import { saveChat } from "./chat_storage.js";
 import { newChat, shown, titleOf, wholeOf } from "./chats.js";
 import { emit } from "./events.js";
 import { notify } from "./notices.js";

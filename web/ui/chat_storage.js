@@ -1,12 +1,12 @@
-// Keeps the user's chats in IndexedDB, as long as the browser does: read with care, merged message by message with what
-// other tabs write, which are told.
+// Keeps the user's chats in IndexedDB, as long as the browser does: read with care and merged with what other tabs write
+// (chat_reading.js), which are told.
 
-/** @import { Attachment, Chat, ChatMessage } from "./chats.js" */
+/** @import { Chat } from "./chats.js" */
 
-import { chats, isDeleted, unsaved, WITHOUT_TEXT } from "./chats.js";
+import { chats, isDeleted, unsaved } from "./chats.js";
 import { page, partOf } from "./elements.js";
 import { emit } from "./events.js";
-import { library } from "./lazy.js";
+import { lazy, library } from "./lazy.js";
 import { notify } from "./notices.js";
 import { t } from "./wording.js";
 
@@ -14,13 +14,14 @@ import { t } from "./wording.js";
 /** @typedef {import("idb").IDBPDatabase<Schema>} Database */
 /** @typedef {{ saved: string, writing?: string } | { shows: string, asks?: boolean }} TabMessage what tabs tell each other */
 
-const VERSION = 5; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text
-const MAX_NESTED = 4; // facts in facts of a note
-const MAX_TITLE = 200;
 const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
 const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
 
 const loadIdb = library("idb.js");
+const loadReading = lazy(() => import("./chat_reading.js"));
+
+/** @type {typeof import("./chat_reading.js")} */
+let reading; // what reads and merges chats: here before the database is
 
 /** @type {Promise<Database | undefined> | undefined} */
 let connection;
@@ -36,7 +37,8 @@ export const connect = () => connection ??= open();
 
 async function open() {
   try {
-    const { openDB } = await loadIdb();
+    const [{ openDB }, arrived] = await Promise.all([loadIdb(), loadReading()]);
+    reading = arrived;
     /** @type {Database} */
     const database = await openDB("inpage", 1, {
       upgrade: (fresh) => { fresh.createObjectStore("chats", { keyPath: "id" }); },
@@ -92,7 +94,7 @@ async function write(database, chat) {
   chat.stamp = crypto.randomUUID();
   const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", messages: [] };
   const change = unsaved.get(chat);
-  const put = transaction.store.put({ ...chat, ...emptied, version: VERSION });
+  const put = transaction.store.put({ ...chat, ...emptied, version: reading.VERSION });
   transaction.commit(); // at once: the page may be closing
   await Promise.all([put, transaction.done]);
   if (unsaved.get(chat) === change) unsaved.delete(chat);
@@ -148,9 +150,9 @@ async function readAll(database, keys) {
  * @param {string} id
  */
 export async function readOne(database, id) {
-  const chat = readChat(await database.get("chats", id), t`one chat`);
+  const chat = reading.readChat(await database.get("chats", id), t`one chat`);
   const own = chats.get(id);
-  if (own) mergeInto(own, chat);
+  if (own) reading.mergeInto(own, chat);
   else chats.set(id, chat);
   if (isDeleted(chat) && chat.deleted < Date.now() - MONTH) await database.delete("chats", id);
 }
@@ -161,7 +163,7 @@ export async function readOne(database, id) {
  * @param {unknown} record
  */
 function takeIn(chat, record) {
-  mergeInto(chat, readChat(record, t`this chat`));
+  reading.mergeInto(chat, reading.readChat(record, t`this chat`));
   emit("chatmerged");
 }
 
@@ -173,128 +175,4 @@ function offer(cleared) {
     for (const chat of cleared) if (!isDeleted(chat)) unsaved.set(chat, {});
     save();
   };
-}
-
-/**
- * Throws in words where something is not as it has to be.
- * @param {boolean} sound
- * @param {string} fault
- */
-export function check(sound, fault) {
-  if (!sound) throw new Error(fault);
-}
-
-/** @param {unknown[]} values */
-const areTexts = (...values) => values.every((value) => typeof value === "string");
-
-/** @param {any} value */
-const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : otherwise);
-
-/**
- * Reads those fields that we know, whoever wrote them; throws in words. Tabs that read the same get the same.
- * @param {any} record
- * @param {string} name
- * @returns {Chat}
- */
-export function readChat(record, name) {
-  const { id, title = "", system = "", notebook, set, updated, deleted, messages, version, stamp } = record ?? {};
-  check(!(version > VERSION), t`${name} is of a newer version of this page: reload it`);
-  check(areTexts(title, system), t`title or system prompt of ${name} is not a text`);
-  check(Array.isArray(messages), t`${name} has no list of messages`);
-  /** @type {ChatMessage[]} */
-  const read = messages.map((/** @type {any} */ message, /** @type {number} */ at) => readMessage(message ?? {}, name, at));
-  const unique = [...new Map([...goneOf(record.gone), ...read].map((message) => [message.id, message])).values()];
-  if (!(version > 2)) for (const [at, message] of read.entries()) message.parent ??= read[at - 1]?.id ?? ""; // one after the other
-  return {
-    id,
-    title: title.slice(0, MAX_TITLE),
-    system,
-    notebook: areTexts(notebook) ? notebook : "",
-    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook) },
-    updated: whole(updated),
-    deleted: whole(deleted),
-    messages: unique.sort(byAge),
-    stamp,
-  };
-}
-
-/**
- * Makes messages of what version 2 kept of deleted ones: their ids alone.
- * @param {unknown} ids
- * @returns {ChatMessage[]}
- */
-const goneOf = (ids) => (Array.isArray(ids) ? ids : []).filter((id) => areTexts(id))
-  .map((id) => ({ id, born: 0, version: 0, role: "user", content: "", gone: 1 }));
-
-/** @type {(a: ChatMessage, b: ChatMessage) => number} */
-const byAge = (a, b) => a.born - b.born || (a.id < b.id ? -1 : 1);
-
-/** Whether it is a text, a number, a message with a code and facts, or a list of these. @type {(value: any, depth?: number) => boolean} */
-function isFact(value, depth = 0) {
-  if (["string", "number"].includes(typeof value)) return true;
-  if (typeof value !== "object" || !value || depth > MAX_NESTED) return false;
-  if (Array.isArray(value)) return value.every((each) => isFact(each, depth + 1));
-  const { code, facts } = value;
-  return areTexts(code) && typeof facts === "object" && !!facts && Object.values(facts).every((each) => isFact(each, depth + 1));
-}
-
-/** @param {any} value */
-const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => each === null || isFact(each));
-
-/**
- * @param {any} message
- * @param {string} name
- * @param {number} at
- * @returns {ChatMessage}
- */
-function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, attachments = [], sources, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
-  const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code) && Array.isArray(attachments)
-    && attachments.every((file) => areTexts(file?.name, file?.title, file?.kind, file?.text));
-  check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
-  return {
-    id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
-    ...(attachments.length ? { attachments: attachments.map(readFile) } : {}),
-    ...(areTexts(sources?.text) && Array.isArray(sources.passages) ? { sources } : {}),
-    ...(areTexts(reason) && isFact({ code: reason, facts }) ? { reason, facts } : {}),
-    parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
-    picked: whole(picked), gone: whole(gone), certain: whole(certain),
-    ...(/^([\da-z]{1,6}\.)*$/.test(tokens) ? { tokens } : {}),
-    ...(isRecord(made) && isRecord(settings) ? { made, settings } : {}),
-  };
-}
-
-/** @param {any} file @returns {Attachment} */
-const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most, search, inParts, names }) => ({
-  name, title, kind, text, bytes: whole(bytes), pages: whole(pages), tokens: whole(tokens), whole: whole(most),
-  starts: Array.isArray(starts) ? starts.map((start) => whole(start)) : [],
-  ...(areTexts(search) ? { search, inParts: whole(inParts) } : {}),
-  ...(Array.isArray(names) ? { names: names.map(String) } : {}),
-});
-
-/**
- * Takes in what another tab wrote: all messages stay, of each the newest version counts, and its last deletion.
- * @param {Chat} chat
- * @param {Chat} other
- */
-function mergeInto(chat, other) {
-  const merged = new Map(chat.messages.map((message) => [message.id, message]));
-  for (const message of other.messages) {
-    const own = merged.get(message.id) ?? message;
-    const picked = Math.max(own.picked ?? 0, message.picked ?? 0);
-    const gone = Math.max(own.gone ?? 0, message.gone ?? 0);
-    if (message.version > own.version) Object.assign(own, message);
-    Object.assign(own, { picked, gone });
-    if (gone % 2) Object.assign(own, WITHOUT_TEXT);
-    merged.set(own.id, own);
-  }
-  for (const field of /** @type {const} */ (["title", "system", "notebook"])) {
-    if (other.set[field] <= chat.set[field]) continue;
-    chat[field] = other[field];
-    chat.set[field] = other.set[field];
-  }
-  chat.messages = [...merged.values()].sort(byAge);
-  chat.updated = Math.max(chat.updated, other.updated);
-  chat.deleted = Math.max(chat.deleted, other.deleted);
-  chat.stamp = other.stamp;
 }

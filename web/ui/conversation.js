@@ -8,8 +8,9 @@ import { addMessage, shown } from "./chats.js";
 import { changeChat } from "./composer.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
-import { excerptOf, markdownIn } from "./markdown.js";
+import { markdownIn } from "./markdown.js";
 import { countVersions, pathOf, slotOf, versionsOf } from "./message_tree.js";
+import { excerptOf } from "./plain_text.js";
 import { keep } from "./settings.js";
 import { faultOf, language, t, tell } from "./wording.js";
 

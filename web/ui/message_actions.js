@@ -1,5 +1,4 @@
-// What can be done with a message that is there: copy, regenerate, continue, edit, choose a version, delete; and an
-// example that is asked.
+// What can be done with a message that is there: copy, regenerate, continue, edit, choose a version, delete.
 
 /** @import { Answer } from "./answers.js" */
 /** @import { ChatMessage } from "./chats.js" */
@@ -9,7 +8,6 @@ import { addMessage, shown, wholeOf, WITHOUT_TEXT } from "./chats.js";
 import { files, setEditor, setFiles, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
-import { on } from "./events.js";
 import { lazy } from "./lazy.js";
 import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
 import { arrived, copyText, notify } from "./notices.js";
@@ -67,17 +65,11 @@ function edit(question) {
   write(question.content);
 }
 
-/** @param {Element} button */
-function ask({ textContent }) {
-  write(textContent);
-  page.composer.requestSubmit();
-}
-
 const loadCertainty = lazy(() => import("./certainty.js"));
 const loadMenu = lazy(() => import("./message_menu.js"));
 
-/** @type {Record<string, (message: ChatMessage, button: Element) => void>} */
-const actions = {
+/** What buttons of messages do, by the name that they carry. @type {Record<string, (message: ChatMessage, button: Element) => void>} */
+export const actions = {
   copy: (message) => copyText(message.content || wholeOf(message)),
   copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
@@ -92,17 +84,6 @@ const actions = {
   later: (message) => choose(message, 1),
   delete: deleteMessage,
 };
-
-/** Does what a button of a message says. @param {Element} button perhaps of a message that is no longer shown */
-export function act(button) {
-  const name = button.getAttribute("data-act") ?? "";
-  const id = button.closest("article")?.dataset.id;
-  const message = pathOf(shown).find((each) => each.id === id);
-  if (name === "ask") ask(button);
-  else if (message) actions[name](message, button);
-}
-
-on("certaintyshown", async ({ article, message }) => (await arrived(loadCertainty()))?.show(article, message));
 
 // ---- plain text
 

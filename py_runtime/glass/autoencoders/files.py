@@ -7,9 +7,11 @@ from typing import Any
 from py_runtime.adapters.files import Files, MemorySource
 from py_runtime.base.messages import message
 from py_runtime.glass.autoencoders.errors import AutoencoderError
+from py_runtime.glass.autoencoders.npz import NPZ
 from py_runtime.weights.open_source import open_source
 
 SAFETENSORS = ".safetensors"
+WEIGHTS = (SAFETENSORS, NPZ)
 CONFIGS = ("cfg.json", "config.json")
 MAX_CONFIG_BYTES = 1 << 20
 BESIDE = ("sparsity", "feature_sparsity", "examples")  # other tensors of such folders
@@ -27,7 +29,8 @@ def files_of(where: Any) -> Files:
         }
     path = Path(str(where))
     folder = path if path.is_dir() else path.parent
-    found = sorted(path.glob(f"*{SAFETENSORS}")) if path.is_dir() else [path]
+    inside = sorted(each for ending in WEIGHTS for each in path.glob(f"*{ending}"))
+    found = inside if path.is_dir() else [path]
     found = [each for each in found if each.stem not in BESIDE]
     beside = [folder / name for name in CONFIGS if (folder / name).is_file()]
     return {each.name: open_source(each) for each in (*found, *beside)}
@@ -35,8 +38,9 @@ def files_of(where: Any) -> Files:
 
 def name_of(where: Any, files: Files) -> str:
     """Return a name for people: the file's own, or its folder's where all files have the same."""
-    stem = next((name for name in files if name.endswith(SAFETENSORS)), "")
-    stem = Path(stem.removesuffix(SAFETENSORS)).name
+    stem = Path(next((name for name in files if name.endswith(WEIGHTS)), "")).name
+    for ending in WEIGHTS:
+        stem = stem.removesuffix(ending)
     if isinstance(where, str | Path):
         path = Path(where)
         folder = path.name if path.is_dir() else path.parent.name
@@ -49,7 +53,7 @@ async def weights_and_config(files: Files) -> tuple[Any, bytes | None, str]:
     weights = [
         source
         for name, source in files.items()
-        if name.endswith(SAFETENSORS) and Path(name).stem not in BESIDE
+        if name.endswith(WEIGHTS) and Path(name).stem not in BESIDE
     ]
     if len(weights) != 1:
         given = ", ".join(files) or "nothing"

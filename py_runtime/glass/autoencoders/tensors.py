@@ -1,4 +1,4 @@
-"""Tensors of a safetensors file that is too large to be held: read in blocks as they are wanted."""
+"""Tensors of a file that is too large to be held: read in blocks as they are wanted."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from py_runtime.folder.plain_safetensors import (
 )
 from py_runtime.folder.safetensors_header import LENGTH_BYTES
 from py_runtime.glass.autoencoders.errors import AutoencoderError
+from py_runtime.glass.autoencoders.npz import NPZ, arrays_of
 from py_runtime.weights.byte_source import ByteSource
 
 BLOCK_BYTES = 8 << 20  # of a file that are held at once
@@ -32,6 +33,8 @@ class StreamedTensors:
     @classmethod
     async def open(cls, source: ByteSource) -> "StreamedTensors":
         try:
+            if source.name.endswith(NPZ):
+                return cls(source, await arrays_of(source), {})
             size = await source.size()
             start = await source.read(0, min(LENGTH_BYTES, size))
             end = header_end(source.name, start, size)

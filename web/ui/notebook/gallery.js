@@ -19,6 +19,7 @@ export const experiments = [
   { name: "lens", title: () => t`Logit lens`, words: () => t`What each layer would say` },
   { name: "steer", title: () => t`Steer it`, words: () => t`A direction of two texts, added while the model writes` },
   { name: "ablate", title: () => t`Ablate a head`, words: () => t`What is lost when a head is off` },
+  { name: "autoencoder", title: () => t`Train an autoencoder`, words: () => t`Features of a layer, learned from a page that the model writes` },
   { name: "patching", title: () => t`Patch two prompts`, words: () => t`Where in the model the answer is decided` },
   { name: "tokenizer", title: () => t`A map of the tokenizer`, words: () => t`How a text falls into tokens, and how long tokens are` },
   { name: "embed", title: () => t`Embed my lines`, words: () => t`Your own lines on a map: what is close means the same` },

@@ -45,6 +45,7 @@ function build(element, settings) {
   form = textForm(dock, settings, look, labelled(t`Layer`, numberField("layer", { min: 0, value: settings.layer, required: false, placeholder: "0" })));
   parts = {
     fault: make("p", { class: "error", role: "alert" }),
+    cut: make("p", { class: "room-facts", hidden: true }),
     heads: make("div", { class: "inside-heads", role: "listbox", "aria-label": t`Heads` }),
     facts: make("p", { class: "room-facts", "aria-live": "polite" }),
     tokens: make("div", { class: "inside-tokens" }),
@@ -57,15 +58,20 @@ function build(element, settings) {
 
 async function look() {
   const field = /** @type {HTMLInputElement} */ (form.elements.namedItem("layer"));
+  let all = 0;
   const answer = await watched(dock, parts.fault, t`Watching the heads…`, async (watch) => {
     const having = await layersWith("attn.hook_pattern");
     field.value ||= String(having[0] ?? 0);
     const layer = Number(field.value);
     if (!having.includes(layer)) throw new Error(having.length ? t`Layer ${layer} has no attention; these have: ${having.join(", ")}` : t`No layer of this model has attention.`);
-    return inpage.glass("attention", { tokens: (await tokensOf(form)).slice(-MOST), layers: [layer] }, watch);
+    const tokens = await tokensOf(form);
+    all = tokens.length;
+    return inpage.glass("attention", { tokens: tokens.slice(-MOST), layers: [layer] }, watch);
   });
   if (!answer) return;
   found = answer;
+  parts.cut.hidden = all <= MOST;
+  parts.cut.textContent = t`The last ${MOST} of ${all} tokens are read, as if the text began there.`;
   link(dock, form);
   query = -1;
   choose(0);

@@ -72,7 +72,7 @@ export async function show(element, settings, given) {
 
 /** @param {HTMLElement} element @param {Record<string, any>} settings */
 function build(element, settings) {
-  const file = make("input", { type: "file", multiple: true, accept: ".safetensors,.json", hidden: true, onchange: () => { open([...file.files ?? []]); file.value = ""; } });
+  const file = make("input", { type: "file", multiple: true, accept: ".safetensors,.npz,.json", hidden: true, onchange: () => { open([...file.files ?? []]); file.value = ""; } });
   form = textForm(
     dock, settings, () => look(),
     labelled(t`Last tokens`, numberField("count", { min: 1, max: MOST, value: settings.count ?? COUNT })), make("input", { type: "hidden", name: "feature" }),
@@ -150,9 +150,10 @@ function drawState() {
   parts.facts.textContent = state
     ? line(state.name, t`${state.features} features`, state.kept ? `${state.kind} ${state.kept}` : state.kind, t`width ${state.width}`, state.made_for && t`made for ${state.made_for}`)
     : inpage.loaded
-      ? t`A sparse autoencoder takes what a model computes apart into features. Choose its .safetensors file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
+      ? t`A sparse autoencoder takes what a model computes apart into features. Choose its .safetensors or .npz file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
       : waiting ? t`${waiting[0].name} is opened as soon as a model is loaded.` : t`Load a model to look at its features.`;
-  fill(parts.tools, state && hookField(state), button, state && make("button", { type: "button", onclick: close }, t`Close`));
+  const train = !state && inpage.loaded && make("button", { type: "button", onclick: () => { location.hash = "#panel=notebook&experiment=autoencoder"; } }, t`Train a small one in the notebook`);
+  fill(parts.tools, state && hookField(state), button, train, state && make("button", { type: "button", onclick: close }, t`Close`));
   parts.whole.hidden = !state?.hook;
   drawFound();
   drawSteered();

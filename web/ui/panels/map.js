@@ -14,8 +14,8 @@ import { LISTS, namesOf, ofChats, ofFile, ofLines, ofMessages } from "./map_text
 import { colourOf, draw, fill, inPercent, labelled, make } from "./room.js";
 import { scatter, shapeOf } from "./scatter.js";
 
-/** An answer of the view "map". @typedef {{ at: number[], is_cut: GlassArray, principal: GlassArray, neighbours: GlassArray, shares: number[], groups: GlassArray }} Places */
-/** What one looks at, and what it was made of. @typedef {Places & { spots: Spot[], all: number, source: string, names: string[], model: string }} Found */
+/** An answer of the view "map". @typedef {{ model: string, at: number[], is_cut: GlassArray, principal: GlassArray, neighbours: GlassArray, shares: number[], groups: GlassArray }} Places */
+/** What one looks at, and what it was made of. @typedef {Places & { spots: Spot[], all: number, source: string, names: string[] }} Found */
 /** A kind of points: those of a group, a chat, a role. @typedef {{ name: string, colour: string, kind: number }} Kind */
 
 const MOST_COLOURS = 8; // the rest is grey
@@ -156,7 +156,7 @@ async function look() {
   if (!answer) return;
   const groups = Math.max(...answer.groups.data) + 1;
   const placed = answer.at.map((/** @type {number} */ at) => spots[at]); // blank ones have no place
-  found = { ...answer, spots: placed, all, source, names: namesOf(placed, answer.groups.data, groups), model: inpage.loaded?.name ?? "" };
+  found = { ...answer, spots: placed, all, source, names: namesOf(placed, answer.groups.data, groups) };
   [only, chosen, search.value] = ["", -1, ""];
   for (const part of ["tools", "plane", "told"]) parts[part].hidden = false;
   const isOfMessages = source === "messages";

@@ -58,6 +58,7 @@ function build(element, settings) {
   form = textForm(dock, settings, look);
   parts = {
     fault: make("p", { class: "error", role: "alert" }),
+    cut: make("p", { class: "room-facts", hidden: true }),
     chart: make("div"),
     facts: make("p", { class: "room-facts", "aria-live": "polite" }),
     tokens: make("div"),
@@ -69,11 +70,16 @@ function build(element, settings) {
 }
 
 async function look() {
-  const answer = await watched(dock, parts.fault, t`Measuring every layer…`, async (watch) => (
-    inpage.glass("norms", { tokens: (await tokensOf(form)).slice(0, MOST), outliers: OUTLIERS }, watch)
-  ));
+  let all = 0;
+  const answer = await watched(dock, parts.fault, t`Measuring every layer…`, async (watch) => {
+    const tokens = await tokensOf(form);
+    all = tokens.length;
+    return inpage.glass("norms", { tokens: tokens.slice(0, MOST), outliers: OUTLIERS }, watch);
+  });
   if (!answer) return;
   found = answer;
+  parts.cut.hidden = all <= MOST;
+  parts.cut.textContent = t`The first ${MOST} of ${all} tokens are measured.`;
   link(dock, form);
   showTokens();
   showOutliers();
