@@ -34,7 +34,7 @@ class Bm25:
         self._starts = self._ends - among
         self._numbers = numbers
         self._count = len(texts)
-        rarity = np.log(1 + (len(texts) - among + 0.5) / (among + 0.5))
+        self._rarity = rarity = np.log(1 + (len(texts) - among + 0.5) / (among + 0.5))
         average = lengths.mean() if len(texts) else 1.0
         length = lengths[self._texts] / max(average, 1)
         gain = frequencies * (K1 + 1) / (frequencies + K1 * (1 - B + B * length))
@@ -49,3 +49,8 @@ class Bm25:
                 found = slice(self._starts[number], self._ends[number])
                 scores[self._texts[found]] += self._gains[found]
         return scores
+
+    def weigh(self, question: str, text: str) -> float:
+        """Return how much the words say that a question and a text share: the rarer, the more."""
+        shared = count_words(question).keys() & count_words(text).keys() & self._numbers.keys()
+        return float(sum(self._rarity[self._numbers[word]] for word in shared))

@@ -9,7 +9,6 @@ import numpy as np
 from py_runtime.retrieval.bm25 import Bm25
 from py_runtime.retrieval.document import SENTENCE, Chunk, Document
 from py_runtime.retrieval.vectors import Directions
-from py_runtime.retrieval.words import count_words
 
 MOST_PASSAGES = 6
 LEAST_SHARE = 0.3  # of the best score, or a chunk is none of those that are asked for
@@ -81,13 +80,33 @@ class Search:
             passage = Passage(document, chunk, float(scores[place]))
             room = budget - AROUND - count(passage.label)
             if room >= LEAST_TOKENS:
-                fitting = _fitting(passage, question, room, count)
+                fitting = self._fitting(passage, question, room, count)
                 if fitting is not None:
                     found.append(fitting)
                     budget = room - count(fitting.text)
             if len(found) == MOST_PASSAGES:
                 break
         return found
+
+    def _fitting(
+        self, passage: Passage, question: str, room: int, count: CountTokens
+    ) -> Passage | None:
+        """Return a passage, or its sentences from the one on that says most about the question."""
+        if count(passage.text) <= room:
+            return passage
+        text = passage.text
+        marks = [0, *(each.end() for each in SENTENCE.finditer(text)), len(text)]
+        start, stop = max(
+            pairwise(marks), key=lambda span: self._bm25.weigh(question, text[span[0] : span[1]])
+        )
+        fitting = [mark for mark in marks if mark > start and count(text[start:mark]) <= room]
+        end = max(fitting, default=start)
+        if end == start:  # not even that one: as much of it as fits
+            end = start + (stop - start) * room // max(1, count(text[start:stop]))
+            while end > start and count(text[start:end]) > room:
+                end = start + (end - start) * 3 // 4
+        end = start + len(text[start:end].rstrip())
+        return _part_of(passage, start, end) if end > start else None
 
     def _best(self, scores: np.ndarray) -> Iterator[int]:
         top = float(scores.max(initial=0))
@@ -110,35 +129,12 @@ def _name(document: Document, chunk: Chunk) -> str:
     return document.names[chunk.part] if document.names else document.name
 
 
-def _fitting(passage: Passage, question: str, room: int, count: CountTokens) -> Passage | None:
-    """Return a passage, or its sentences around the one that has most of the question's words."""
-    tokens = count(passage.text)
-    if tokens <= room:
-        return passage
+def _part_of(passage: Passage, start: int, end: int) -> Passage:
+    """Return a part of a passage, by places in its text."""
     chunk, text = passage.chunk, passage.text
-    wanted = count_words(question).keys()
-    marks = [0, *(each.end() for each in SENTENCE.finditer(text)), len(text)]
-    spans = list(pairwise(marks))
-    best = max(spans, key=lambda span: len(wanted & count_words(text[span[0] : span[1]]).keys()))
-    start, end = best[0], best[0]
-    for stop in marks:  # as many sentences behind it as fit
-        if stop > start and count(text[start:stop]) <= room:
-            end = stop
-    if end == start:  # not even that one: as much of it as surely fits
-        end = start + (best[1] - best[0]) * room // max(1, count(text[start : best[1]]))
-        while end > start and count(text[start:end]) > room:
-            end = start + (end - start) * 3 // 4
-    end = start + len(text[start:end].rstrip())
-    if end <= start:
-        return None
     first = chunk.first + text.count("\n", 0, start)
-    cut = replace(
-        chunk,
-        start=chunk.start + start,
-        end=chunk.start + end,
-        first=first,
-        last=first + text.count("\n", start, end),
-    )
+    last = first + text.count("\n", start, end)
+    cut = replace(chunk, start=chunk.start + start, end=chunk.start + end, first=first, last=last)
     return replace(passage, chunk=cut)
 
 

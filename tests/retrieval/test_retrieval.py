@@ -190,6 +190,16 @@ def test_passages_keep_within_their_tokens(report: Document) -> None:
     assert search.passages("lighthouse", 20, len) == []
 
 
+def test_a_passage_is_cut_to_the_sentence_with_the_rare_words() -> None:
+    sentence = "It was the same as the day before, and the one before that. "
+    text = sentence * 6 + "A heron came. " + sentence * 3
+    others = [Document(f"{at}.txt", "txt", sentence * 8) for at in range(5)]
+    found = Search([Document("a.txt", "txt", text), *others]).passages(
+        "Was it the heron that came before?", 60, len
+    )
+    assert found[0].text.startswith("A heron came.")
+
+
 def test_where_no_word_is_found_it_is_the_beginning(report: Document) -> None:
     found = Search([report]).passages("Worum geht es?", 2000, len)
     places = [(each.chunk.part, each.chunk.start) for each in found]

@@ -84,6 +84,9 @@ def reading(browser: Browser, user: User) -> Iterator[User]:
     expect(box).to_be_hidden()
     user.composer.press("Enter")
     user.answered()
+    learning = user.page.locator("#notices .learning")
+    learning.get_by_role("button", name="Cancel").click()
+    expect(learning).to_have_count(0)
     yield user
 
 

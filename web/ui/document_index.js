@@ -77,7 +77,7 @@ async function learnFile(file) {
     while (!stopping.signal.aborted) {
       await untilIdle(stopping.signal);
       if (!inpage.loaded || stopping.signal.aborted || !isInChats(id)) return;
-      const { done, total, vectors } = await callFor("embed", [file], { count: AT_ONCE }, stopping.signal);
+      const { done, total, vectors } = await embedNext(file, stopping.signal);
       line.tell(done, total);
       if (!vectors) continue;
       settled.add(key);
@@ -88,6 +88,21 @@ async function learnFile(file) {
     settled.add(key); // a model that cannot embed, or was unloaded: words find passages, too
   } finally {
     line.end();
+  }
+}
+
+/** Embeds some chunks of a file, unless an answer comes in between. @type {(file: Attachment, stopped: AbortSignal) => Promise<{ done: number, total: number, vectors?: Vectors }>} */
+async function embedNext(file, stopped) {
+  const ended = new AbortController();
+  const interrupting = new AbortController();
+  on("chatschange", () => { if (answers.length) interrupting.abort(); }, ended);
+  try {
+    return await callFor("embed", [file], { count: AT_ONCE }, AbortSignal.any([stopped, interrupting.signal]));
+  } catch (error) {
+    if (stopped.aborted || !interrupting.signal.aborted) throw error;
+    return { done: 0, total: 0 };
+  } finally {
+    ended.abort();
   }
 }
 
@@ -112,7 +127,7 @@ function lineFor({ name }, stop) {
   partOf(line, "stop").onclick = stop;
   return {
     tell(done, total) {
-      Object.assign(bar, { value: done, max: total });
+      if (total) Object.assign(bar, { value: done, max: total });
       if (done < total && !line.isConnected) page.notices.append(line);
     },
     end: () => line.remove(),

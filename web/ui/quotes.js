@@ -15,6 +15,7 @@ export async function showQuotes(article) {
   await loadStyles().catch(() => {}); // plain, they can be read
   const path = pathOf(shown);
   const at = path.findIndex(({ id }) => id === article.dataset.id);
+  if (at < 0) return; // it is gone by now
   const sources = path.slice(0, at).findLast(({ role }) => role === "user")?.sources;
   article.querySelector(".quotes")?.remove();
   if (!sources?.passages.length) return;
