@@ -1,14 +1,13 @@
 """Files longer than the context: each question is given passages, which are shown as quotes."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from tests.web.test_attaching import pdf, text_at
-from tests.web.user import User, until
+from tests.web.user import User
 
 pytestmark = pytest.mark.browser
 
@@ -25,17 +24,6 @@ QUESTIONS = {
     287: "How many guilders?",
 }
 SEARCH = "Search report.pdf for each question"
-VECTORS = """() => new Promise((resolve, reject) => {
-    const opening = indexedDB.open("inpage-documents", 1);
-    opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-        const all = opening.result.transaction("vectors").objectStore("vectors").getAll();
-        all.onsuccess = () => {
-            opening.result.close();
-            resolve(all.result.map(({id, model, bytes}) => ({id, model, size: bytes.length})));
-        };
-    };
-})"""
 
 
 def report() -> bytes:
@@ -63,7 +51,7 @@ def sent(user: User) -> str:
 
 
 @pytest.fixture(scope="module")
-def reading(browser: Browser, user: User) -> Iterator[User]:
+def reading(user: User) -> User:
     """Ask three questions about a report of 300 pages; what the model reads is noted."""
     user.page.evaluate("""() => {
         globalThis.sent = [];
@@ -87,7 +75,7 @@ def reading(browser: Browser, user: User) -> Iterator[User]:
     learning = user.page.locator("#notices .learning")
     learning.get_by_role("button", name="Cancel").click()
     expect(learning).to_have_count(0)
-    yield user
+    return user
 
 
 def test_questions_are_answered_from_the_right_pages(reading: User) -> None:
