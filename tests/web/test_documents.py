@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from tests.web.test_attaching import pdf, text_at
 from tests.web.user import User
@@ -117,3 +117,26 @@ def test_exports_say_which_passages_were_used(reading: User) -> None:
     assert [(each["unit"], each["first"]) for each in found] == [("page", page) for page in FACTS]
     markdown = reading.exported("Export as Markdown").read_text()
     assert all(f"[1] report.pdf, page {page}:" in markdown for page in FACTS)
+
+
+@pytest.mark.model
+@pytest.mark.thorough
+def test_the_default_model_reads_the_right_passages(browser: Browser, site_url: str) -> None:
+    page = browser.new_page()
+    user = User(page, f"{site_url}?device=cpu")
+    user.open()
+    user.load()
+    user.choose(max_tokens="24", temperature="0")
+    attach(user, "report.pdf", report())
+    expect(page.locator("#attached li")).to_contain_text(" tokens")
+    user.composer.fill(QUESTIONS[150])
+    user.composer.press("Enter")
+    page.get_by_role("button", name=SEARCH).click()
+    user.composer.press("Enter")
+    expect(quotes(user).first).to_contain_text("report.pdf · page 150")
+    page.locator("#notices .learning").get_by_role("button", name="Cancel").click()
+    for number in (3, 287):
+        user.ask(QUESTIONS[number])
+        expect(quotes(user).first).to_contain_text(f"report.pdf · page {number}")
+        expect(quotes(user).first).to_contain_text(FACTS[number])
+    page.close()
