@@ -21,7 +21,7 @@ from py_runtime.retrieval.document import Chunk, Document, utf_16_places
 from py_runtime.retrieval.search import Search, parts_of
 from py_runtime.retrieval.vectors import packed
 
-MOST_OPEN = 16  # documents
+MOST_OPEN = 64  # documents
 OF_QUESTIONS, OF_TEXTS = ("query",), ("document", "passage")  # names of an encoder's prompts
 # What meaning counts beside words: encoders are trained to compare texts, decoders are not.
 OF_ENCODER, OF_DECODER = 0.5, 0.2

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.browser
 
 # A token for each character, in a context of a thousand; the engine's side of documents, in short.
 ENGINE = """() => {
+    inpage.loaded.quantisation = "q4gsw";
     inpage.countTokens = async messages => ({
         prompt_tokens: messages.reduce((sum, {content}) => sum + content.length, 0),
     });
@@ -151,6 +152,7 @@ def test_what_is_learnt_is_kept_and_goes_with_the_chat(desk: Desk) -> None:
     desk.ready(user)
     user.page.evaluate(ENGINE)
     expect(user.answers.locator(".quotes button")).to_contain_text("long.txt · line 1")
+    assert user.faults_of_access() == []
     user.ask("And now?")
     (given,) = user.page.evaluate("opened")
     assert given["vectors"]["base64"] == "MTIzNDU2Nzg=", "they are not made again"

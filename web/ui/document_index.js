@@ -16,6 +16,7 @@ import { faultOf, t } from "./wording.js";
 /** @typedef {{ id: string, model: string, isEncoder: boolean, bytes: Uint8Array }} Kept */
 /** @typedef {import("idb").DBSchema & { vectors: { key: string, value: Kept } }} Schema */
 
+const MOST_FILES = 32; // that are searched together, the last ones: the engine has room for twice as many
 const AT_ONCE = 8; // chunks that are embedded between two looks at whether somebody asks
 
 const loadIdb = library("idb.js");
@@ -31,7 +32,7 @@ const database = lazy(async () => {
  * @type {(action: "search" | "embed" | "parts", files: Attachment[], fields: object, signal?: AbortSignal) => Promise<any>}
  */
 export async function callFor(action, files, fields, signal) {
-  const unique = new Map(files.map((file) => [/** @type {string} */ (file.search), file]));
+  const unique = new Map(files.slice(-MOST_FILES).map((file) => [/** @type {string} */ (file.search), file]));
   const ids = [...unique.keys()];
   for (;;) {
     const found = await inpage.call("documents", { action, fields: { ids, ...fields } }, { signal });
@@ -164,6 +165,7 @@ const isInChats = (id) => [...chats.values()].some((chat) => !isDeleted(chat)
 
 /** Forgets what was kept for files that are gone with their chats. */
 async function forgetGone() {
+  if (page.unkept.dataset.state) return; // nobody knows all chats
   const kept = await database();
   for (const id of await kept.getAllKeys("vectors")) if (!isInChats(id)) await kept.delete("vectors", id);
 }

@@ -10,6 +10,7 @@ import { inWords, line, t } from "./wording.js";
 
 const PROSE = ["pdf", "text", "txt", "md", "markdown"]; // kinds that are not code
 const BLOCK = 4000; // characters that a browser lays out together, or a few more
+const FRAMES = 5; // until a place in a long text stands still
 const AT_ONCE = 50; // blocks between two looks of the browser at the user
 
 const { reader, readerCopy, readerFacts, readerName, readerText } = page;
@@ -73,12 +74,17 @@ export function read(file, span = { start: 0, end: 0 }) {
     const mark = isSought && readerText.querySelector("mark");
     if (mark) {
       isSought = false;
-      requestAnimationFrame(() => mark.scrollIntoView({ block: "center" })); // once what is above it is laid out
-      mark.scrollIntoView({ block: "center" });
+      showPlace(mark);
     }
     setTimeout(slice);
   };
   slice();
+}
+
+/** Scrolls to a place, more than once: what is above it is laid out, and gets its height, as it comes near. */
+function showPlace(/** @type {Element} */ mark, left = FRAMES) {
+  mark.scrollIntoView({ block: "center" });
+  if (left) requestAnimationFrame(() => showPlace(mark, left - 1));
 }
 
 /** @type {(file: Attachment, span: Span) => Generator<HTMLElement, void>} */

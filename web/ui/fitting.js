@@ -103,7 +103,9 @@ function waysWith(longest) {
   const search = (inParts) => replace(whole, (each) => ({ ...each, search: crypto.randomUUID(), inParts, tokens: 0 }));
   const words = others.length ? t`Search the files for each question` : t`Search ${isolated(file)} for each question`;
   const inParts = others.length ? t`Summarise the files in parts` : t`Summarise ${isolated(file)} in parts`;
-  return [buttonOf(words, () => search(0)), buttonOf(inParts, () => search(1))];
+  const first = buttonOf(words, () => search(0));
+  first.className = "primary";
+  return [first, buttonOf(inParts, () => search(1))];
 }
 
 /** @type {(old: DraftFile[], change: (file: DraftFile) => DraftFile) => void} */

@@ -71,7 +71,7 @@ async function found(mine, files, path, question, settings) {
   const asked = { ...question, sources: sourcesOf([]) };
   let before = path.map((message) => (message === question ? asked : message));
   let base = await count(before, system);
-  if (room - base < context * LEAST_SHARE && before.length > 1) {
+  if (room - base < context * LEAST_SHARE && path.indexOf(question) > 0) {
     settings.context_overflow = "drop_oldest";
     before = [asked];
     base = await count(before, system);
