@@ -14,13 +14,17 @@ from py_runtime.decoder.words import Words
 
 # Those whose names have no end.
 WHOLE_NAMES = {
-    "linear_attn.decay.weight": "linear_attn.A_log",
-    "linear_attn.dt.bias": "linear_attn.dt_bias",
-    "layer_scalar.weight": "layer_scalar",
+    ".decay.weight": ".A_log",
+    ".dt.bias": ".dt_bias",
+    ".skip.weight": ".D",
+    ".layer_scalar.weight": ".layer_scalar",
 }
 HEAD = "lm_head"
 # Where the decoder lies in a checkpoint; models that see have it deeper.
-PREFIXES = ("model.", "model.language_model.", "language_model.model.", "transformer.", "")
+PREFIXES = (
+    *("model.", "model.language_model.", "language_model.model.", "transformer.", "backbone."),
+    "",
+)
 
 
 def in_known_words(values: Words) -> Words:
@@ -29,7 +33,7 @@ def in_known_words(values: Words) -> Words:
     form = BY_MODEL_TYPE[model_type].checkpoint
     known = {form.keys.get(key, key): value for key, value in values.items()}
     known["model_type"] = form.read_as or model_type
-    known.pop("time_step_limit", None)  # of layers without attention; JSON cannot write it
+    known.pop("time_step_limit", None)  # of Mamba; JSON cannot write it
     return known | _asked(form.words, values)
 
 

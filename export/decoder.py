@@ -14,20 +14,23 @@ import torch
 from torch import Tensor, nn
 
 from export import torch_ops
-from export.mixers import MIXERS, Attention, Call, DeltaNet, ShortConv
+from export.mixers import MIXERS, Attention, Call, DeltaNet, Mamba, ShortConv
 from export.weight_modules import Norm, Vector, Weight
 from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    BESIDE,
     DELTA_NET,
+    MAMBA,
+    NOTHING,
+    RELU_SQUARED,
     SHORT_CONV,
     SIGMOID,
     SILU,
     DecoderConfig,
 )
 from py_runtime.decoder.tensors import (
-    LAYER_NORMS,
     LAYER_SCALAR,
     PER_LAYER_GATE,
     PER_LAYER_IN,
@@ -37,23 +40,28 @@ from py_runtime.decoder.tensors import (
     PER_LAYER_TABLE,
     SHARED,
     WeightKind,
+    layer_norms,
 )
 
 
 class Mlp(nn.Module):
-    """down(activation(gate(x)) * up(x))."""
+    """down(activation(gate(x)) * up(x)), or down(relu(up(x))²)."""
 
     def __init__(
         self, config: DecoderConfig, hidden: int, kinds: Mapping[str, WeightKind], path: str
     ) -> None:
         super().__init__()
         width, bias = config.width, config.mlp.has_bias
-        self.gate_proj = Weight(kinds[f"{path}.gate_proj.weight"], hidden, width, bias)
+        if config.mlp.activation != RELU_SQUARED:
+            self.gate_proj = Weight(kinds[f"{path}.gate_proj.weight"], hidden, width, bias)
         self.up_proj = Weight(kinds[f"{path}.up_proj.weight"], hidden, width, bias)
         self.down_proj = Weight(kinds[f"{path}.down_proj.weight"], width, hidden, bias)
         self.activation = config.mlp.activation
 
-    def forward(self, x: Tensor) -> Tensor:  # SwiGLU or GeGLU
+    def forward(self, x: Tensor) -> Tensor:  # SwiGLU, GeGLU, or without a gate
+        if self.activation == RELU_SQUARED:
+            positive = nn.functional.relu(self.up_proj(x))
+            return self.down_proj(positive * positive)
         gate = self.gate_proj(x)
         functional = nn.functional
         is_silu = self.activation == SILU
@@ -112,11 +120,15 @@ class Layer(nn.Module):
             self.conv = ShortConv(config, kinds, f"{path}.conv")
         elif kind.mixer == DELTA_NET:
             self.linear_attn = DeltaNet(config, kinds, f"{path}.linear_attn")
-        else:
+        elif kind.mixer not in (MAMBA, NOTHING):
             self.self_attn = Attention(config, number, kinds, f"{path}.self_attn")
-        self.has_shared = False
+        if kind.mixer in (MAMBA, BESIDE):
+            self.mamba = Mamba(config, kinds, f"{path}.mamba")
+        self.kind, self.has_shared = kind, False
         self.mlp: nn.Module
-        if config.mlp.experts is None or kind.is_dense:
+        if not kind.has_mlp:
+            pass
+        elif config.mlp.experts is None or kind.is_dense:
             self.mlp = Mlp(config, kind.hidden or config.mlp.hidden, kinds, f"{path}.mlp")
         else:
             self.mlp = Mixture(config, kinds, f"{path}.mlp")
@@ -124,7 +136,7 @@ class Layer(nn.Module):
             if self.has_shared:
                 shared = Mlp(config, config.mlp.experts.shared, kinds, f"{path}.{SHARED}")
                 self.add_module(SHARED, shared)
-        for name in LAYER_NORMS[config.norms.place]:
+        for name in layer_norms(config, kind):
             self.add_module(name, Norm(config.width, config.norms.eps))
         if config.per_layer:
             shapes = {
@@ -139,9 +151,16 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor, call: Call, per_layer: Tensor | None) -> Tensor:
         where = self.config.norms.place
+        if self.kind.is_one_part:
+            ahead = self.input_layernorm(x)
+            mixes = self.kind.mixes
+            return x + (getattr(self, self.mixer)(ahead, call) if mixes else self.mlp(ahead))
         mix = getattr(self, self.mixer)
-        added = mix(x if where == AFTER else self.input_layernorm(x), call)
+        ahead = x if where == AFTER else self.input_layernorm(x)
+        added = mix(ahead, call)
         x = x + (added if where == BEFORE else self.post_attention_layernorm(added))
+        if self.kind.mixer == BESIDE:
+            x = x + self.mamba(ahead, call)
         ahead = x
         if where == BEFORE:
             ahead = self.post_attention_layernorm(x)

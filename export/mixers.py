@@ -1,4 +1,4 @@
-"""Token mixers of a layer, in PyTorch: attention, a short convolution, a gated delta net.
+"""Token mixers of a layer, in PyTorch: attention, a short convolution, a gated delta net, Mamba-2.
 
 They are a part of the oracle in export/decoder.py, which says why the decoder is written twice.
 """
@@ -11,10 +11,19 @@ from torch import Tensor, nn
 
 from export import attention_ops, state_ops, torch_ops
 from export.weight_modules import Norm, Taps, Vector, Weight
-from py_runtime.decoder.config import DELTA_NET, HEADS, QUERY, SHORT_CONV, TABLES, DecoderConfig
+from py_runtime.decoder.config import (
+    DELTA_NET,
+    HEADS,
+    MAMBA,
+    QUERY,
+    SHORT_CONV,
+    TABLES,
+    DecoderConfig,
+)
 from py_runtime.decoder.tensors import WeightKind, qk_norm_columns
 
-MIXERS = {SHORT_CONV: "conv", DELTA_NET: "linear_attn"}  # by which names layers have them
+# By which names layers have them.
+MIXERS = {SHORT_CONV: "conv", DELTA_NET: "linear_attn", MAMBA: "mamba"}
 
 
 @dataclass
@@ -178,3 +187,48 @@ class DeltaNet(nn.Module):
         constants = (self.decay.weight, self.dt.bias, self.norm.weight, self.eps)
         how = (self.sizes.key_heads, self.sizes.tiled, self.delta_state, call.start)
         return self.out_proj(state_ops.gated_delta(mixed, *gates, *constants, *how))
+
+
+class Mamba(nn.Module):
+    """out(norm(selective scan over convolved values, under its gate))."""
+
+    norm: Vector | None
+
+    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
+        super().__init__()
+        sizes, width = config.mixer.scan, config.width
+        assert sizes is not None, "a config with such layers has their sizes"
+        self.sizes = sizes
+
+        def weight(name: str, rows: int, columns: int) -> Weight:
+            return Weight(kinds[f"{path}.{name}.weight"], rows, columns, sizes.proj_bias)
+
+        self.in_proj = weight("in_proj", sizes.projected, width)
+        self.conv1d = Taps(sizes.columns, config.mixer.conv_taps, sizes.conv_bias)
+        self.decay = Vector("weight", sizes.heads)
+        self.dt = Vector("bias", sizes.heads)
+        self.skip = Vector("weight", sizes.heads)
+        self.norm = Vector("weight", sizes.values) if sizes.norm_groups else None
+        self.out_proj = weight("out_proj", width, sizes.values)
+        held = (1, config.mixer.conv_taps - 1, sizes.columns)
+        self.register_buffer("conv_state", torch.zeros(held))
+        dims = (1, sizes.heads, sizes.state_dim, sizes.head_dim)
+        self.register_buffer("scan_state", torch.zeros(dims))
+
+    def forward(self, x: Tensor, call: Call) -> Tensor:
+        sizes, projected = self.sizes, self.in_proj(x)
+        taps = (self.conv1d.weight, self.conv1d.bias, sizes.values)
+        mixed = state_ops.conv_part_silu(projected, *taps, self.conv_state, call.start)
+        rates = (self.decay.weight, self.dt.bias, self.skip.weight)
+        how = (sizes.groups, self.scan_state, call.start)
+        out = state_ops.selective_scan(mixed, projected, *rates, *how)
+        return self.out_proj(out if self.norm is None else self._normed(out, self.norm.weight))
+
+    def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Normalise each group of columns; the weight is all columns'."""
+        groups, eps = self.sizes.norm_groups, self.sizes.norm_eps
+        if groups == 1:
+            return torch_ops.rms_norm(x, weight, eps)
+        apart = x.view(1, x.shape[1], groups, self.sizes.values // groups)
+        flat = torch_ops.rms_norm(apart, None, eps).view(1, x.shape[1], self.sizes.values)
+        return flat * weight

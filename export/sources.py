@@ -1,6 +1,7 @@
 """Sources of a model: its config, its tokenizer, and its tensors one at a time."""
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from export.stacked_experts import StackedExperts
 from py_runtime.base.short_texts import first_of
 from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.families import BY_MODEL_TYPE
-from py_runtime.decoder.family import Family
+from py_runtime.decoder.family import Family, Runs
 from py_runtime.decoder.rotary import Floats
 from py_runtime.decoder.tensors import (
     EXPERTS,
@@ -35,6 +36,7 @@ from py_runtime.program.weight_kinds import Q4GSW
 AT_EIGHT_BITS = ("embed_tokens.weight", "lm_head.weight", f"{PER_LAYER_TABLE}.weight")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 MAX_FAULTS = 5  # that are told at once
+LAYER = re.compile(r"^layers\.\d+\.")
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ class HuggingFaceSource(Source):
     """A folder with config.json, safetensors files and a tokenizer."""
 
     family: Family
+    _multipliers: Mapping[str, Runs]
     _expected: dict[str, tuple[int, ...]]
     _in_one: InterleavedExperts | StackedExperts | None = None  # where experts are one tensor
 
@@ -197,6 +200,8 @@ class HuggingFaceSource(Source):
             folder.resolve().name, "see the checkpoint", hf_config, tokenizer, quantisation
         )
         source.family = BY_MODEL_TYPE[source.values["model_type"]]
+        multipliers = source.family.checkpoint.multipliers
+        source._multipliers = multipliers(source.values) if multipliers else {}
         source._expected = expected_shapes(source.decoder_config(None))
         source._open_files(folder)
         if "text_config" in hf_config:  # either part may say it, or none
@@ -279,12 +284,16 @@ class HuggingFaceSource(Source):
         tensor = self._file_of[stored].get_slice(stored)
         array: np.ndarray = (tensor[:] if rows is None else tensor[rows]).float().numpy()
         array = array.reshape(_without_groups(array.shape))
-        if name.endswith("linear_attn.decay.weight"):  # stored as its logarithm
+        if name.endswith(".decay.weight"):  # stored as its logarithm
             return -np.exp(array)
         if self._half(name) is not None:
             head_dim = self.decoder_config(None).attention.head_dim
             runs = array.reshape(-1, 2, head_dim, *array.shape[1:])[:, self._half(name)]
             return np.ascontiguousarray(runs).reshape(-1, *array.shape[1:])
+        runs = self._multipliers.get(LAYER.sub("", name).removesuffix(".weight"))
+        if runs is not None:
+            counts, factors = zip(*runs, strict=True)
+            return array * np.repeat(np.array(factors, np.float32), counts)[:, np.newaxis]
         from_one = self.family.checkpoint.norms_from_one and name.endswith("norm.weight")
         return array + 1 if from_one and "linear_attn" not in name else array
 

@@ -35,6 +35,23 @@ def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     return torch.empty_like(x)
 
 
+@custom_op("inpage::conv_part_silu", mutates_args=("state",))
+def conv_part_silu(
+    x: Tensor, weight: Tensor, bias: Tensor | None, first: int, state: Tensor, start_pos: int
+) -> Tensor:
+    """x: [1, S, columns], of which W are convolved from `first` on. Gives silu(bias + conv(x))."""
+    part = x[..., first : first + len(weight)]
+    convolved = _convolve(part, weight, state, start_pos)
+    return torch.nn.functional.silu(convolved if bias is None else convolved + bias.to(x.dtype))
+
+
+@conv_part_silu.register_fake
+def _(
+    x: Tensor, weight: Tensor, bias: Tensor | None, first: int, state: Tensor, start_pos: int
+) -> Tensor:
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
 def _convolve(z: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     """Channel by channel over what came before and z: [1, S, W]; the state moves on."""
     before = state if start_pos else torch.zeros_like(state)
@@ -107,3 +124,57 @@ def _(
     start_pos: int,
 ) -> Tensor:
     return torch.empty_like(z)
+
+
+@custom_op("inpage::selective_scan", mutates_args=("state",))
+def selective_scan(
+    x: Tensor,
+    projected: Tensor,
+    decay: Tensor,
+    dt_bias: Tensor,
+    skip: Tensor,
+    groups: int,
+    state: Tensor,
+    start_pos: int,
+) -> Tensor:
+    """Apply the selective scan of Mamba-2 and its gate, and return [1, S, V].
+
+    x: [1, S, values of the heads, B and C of the groups]; projected: [1, S, gates [V], ..., time
+    steps [heads]]; decay, dt_bias, skip: [heads]; state: [1, heads, N, D], empty where start_pos
+    is 0.
+    """
+    heads, size, width = state.shape[1:]
+    length = x.shape[1]
+    v, b, c = x[0].split([heads * width, groups * size, groups * size], -1)
+    values = v.view(length, heads, width)
+
+    def of_heads(part: Tensor) -> Tensor:  # [S, heads, N]: heads of a group are neighbours
+        return part.view(length, groups, size).repeat_interleave(heads // groups, 1)
+
+    writes, asks = of_heads(b), of_heads(c)
+    steps = torch.nn.functional.softplus(projected[0, :, -heads:] + dt_bias.to(x.dtype))
+    kept = (decay.to(x.dtype) * steps).exp()
+    held = (state[0] if start_pos else torch.zeros_like(state[0])).to(x.dtype)  # [heads, N, D]
+    rows = []
+    for token in range(length):
+        new = values[token] * steps[token][:, None]  # [heads, D]
+        held = held * kept[token][:, None, None] + writes[token][..., None] * new[:, None]
+        rows.append((held * asks[token][..., None]).sum(1))
+    state.copy_(held[None])
+    out = torch.stack(rows) + skip.to(x.dtype)[:, None] * values  # [S, heads, D]
+    gates = torch.nn.functional.silu(projected[..., : heads * width])
+    return (out.view(1, length, -1) * gates).contiguous()
+
+
+@selective_scan.register_fake
+def _(
+    x: Tensor,
+    projected: Tensor,
+    decay: Tensor,
+    dt_bias: Tensor,
+    skip: Tensor,
+    groups: int,
+    state: Tensor,
+    start_pos: int,
+) -> Tensor:
+    return x.new_empty((*x.shape[:-1], state.shape[1] * state.shape[3]))

@@ -73,7 +73,9 @@ class Taps(nn.Module):
     """The factors of a convolution for a channel's last values."""
 
     weight: Tensor
+    bias: Tensor | None
 
-    def __init__(self, width: int, taps: int) -> None:
+    def __init__(self, width: int, taps: int, bias: bool = False) -> None:
         super().__init__()
         self.register_buffer("weight", torch.empty(width, taps))
+        self.register_buffer("bias", torch.empty(width) if bias else None)

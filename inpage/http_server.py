@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from py_runtime.base.printing import print_plainly
 
 REQUEST_SECONDS = 20  # within which a request is there, its body included
+READ_SECONDS = 60  # within which a client takes something of what is left for it
 MAX_CONNECTIONS = 256  # at a time
 
 
@@ -81,14 +82,18 @@ def config_of(app: ASGIApp) -> uvicorn.Config:
 class ImpatientProtocol(H11Protocol):
     """Closes a connection whose next request is not there in time; an answer may take any.
 
-    Of too many connections, the one that has waited longest for its request makes room.
+    It is closed, too, when its client takes nothing of an answer for too long. Of too many
+    connections, the one that has waited longest for its request makes room.
     """
 
     overdue: asyncio.TimerHandle | None = None
+    reading: asyncio.TimerHandle | None = None
+    left: int | None = None  # bytes that wait to be taken, while none can be added
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.watch()
+        self.watch_reader()
         self.make_room()
 
     def handle_events(self) -> None:
@@ -98,6 +103,12 @@ class ImpatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.stop_watching()
+        if self.reading is not None:
+            self.reading.cancel()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.left = None  # the client has taken some, and more will be added
 
     def watch(self) -> None:
         """One request has one span of time, however many pieces it comes in."""
@@ -106,6 +117,20 @@ class ImpatientProtocol(H11Protocol):
         elif self.overdue is None and not self.transport.is_closing():
             # What is still being sent is sent: close() waits for that.
             self.overdue = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
+
+    def watch_reader(self) -> None:
+        """Look from time to time whether the client has taken some of what is left, or end it.
+
+        A transport that is closing sends what is left first, and would wait for ever.
+        """
+        answered = self.cycle is not None and self.cycle.response_complete
+        is_full = self.flow.write_paused or answered or self.transport.is_closing()
+        left = self.transport.get_write_buffer_size() if is_full else 0
+        if left and left == self.left:
+            self.transport.abort()
+            return
+        self.left = left
+        self.reading = self.loop.call_later(READ_SECONDS, self.watch_reader)
 
     def make_room(self) -> None:
         """Close one connection where there are too many: an idle one, or else this one."""

@@ -92,6 +92,16 @@ def run_experiment(page: Page, panel: Locator) -> None:
     cells.last.locator(".outputs > *").last.scroll_into_view_if_needed()
 
 
+def train_features(page: Page, panel: Locator) -> None:
+    """Train an autoencoder as the notebook's experiment does, and look at the answer with it."""
+    page.evaluate("location.hash = '#panel=notebook&experiment=autoencoder'")
+    cells = page.locator("#panel-notebook").get_by_role("region", name="Code cell")
+    cells.last.locator(".run:not([data-count=''])").wait_for()
+    page.evaluate("location.hash = '#panel=features'")
+    panel.get_by_role("button", name="Look", exact=True).click()
+    panel.locator(".features-card .features-words").first.wait_for()
+
+
 def open_op(page: Page, panel: Locator) -> None:
     """Choose an op of the graph, so that its arguments and costs show."""
     page.evaluate("location.hash = '#panel=graph&section=layer 3&tokens=1&context=128'")
@@ -108,6 +118,7 @@ VIEWS: dict[str, Show] = {
     "neurons": press("Look", ".cell"),
     "steering": build_vector,
     "map": draw_map,
+    "features": train_features,
     "timeline": wait_for("rect[role=option]"),
     "graph": open_op,
     "memory": wait_for("table"),

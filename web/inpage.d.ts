@@ -342,6 +342,8 @@ export interface LoadedModel {
   has_chat_template: boolean;
   /** It makes vectors of texts (`embeddings`), and writes none. */
   is_encoder: boolean;
+  /** Its prompts may have images. */
+  sees: boolean;
   has_goldens: boolean;
   /** Which kernels run, and why those (`chosen`: by features, a measurement, one that is remembered, or asked for). */
   kernels: {
@@ -458,7 +460,19 @@ export interface CompletionRequest extends GenerationRequest {
   prompt_token_ids?: number[] | null;
 }
 
-type Content = string | { type: "text"; text: string }[];
+type Content = string | (TextPart | ImagePart)[];
+
+interface TextPart {
+  type: "text";
+  text: string;
+}
+
+/** For models that see: PNG, JPEG, WebP, or the first frame of a GIF, as a data: address. */
+interface ImagePart {
+  type: "image_url";
+  /** With "low", the whole image is seen once, and not its parts as well: it takes fewer tokens. */
+  image_url: { url: string; detail?: "low" | "high" | "auto" };
+}
 
 export type Message =
   | { role: "system" | "developer" | "user"; content: Content }

@@ -13,6 +13,7 @@ from py_runtime.adapters.adapter import (
     check_factors,
 )
 from py_runtime.adapters.errors import AdapterError
+from py_runtime.decoder.config import DELTA_NET
 from py_runtime.decoder.families import BY_ARCHITECTURE
 from py_runtime.decoder.family import Family
 from py_runtime.gguf.dequantise import dequantise
@@ -27,7 +28,6 @@ ADAPTER, LORA = "adapter", "lora"
 TENSOR = re.compile(r"(.+)\.weight\.lora_([ab])")
 LAYER = re.compile(r"blk\.(\d{1,6})\.(.+)")
 FLOATS = ("F32", "F16", "BF16")
-BY_GGUF_NAME = {stored: name for name, stored in OF_A_LAYER.items()}
 TURNED = ("self_attn.q_proj", "self_attn.k_proj")
 
 
@@ -91,6 +91,12 @@ async def _values(file: GgufFile, name: str) -> np.ndarray:
     return dequantise(info.kind, data).reshape(info.dims)
 
 
+def _usual_names(family: Family) -> dict[str, str]:
+    """Return the decoder's names by the files'; delta nets and Mamba share some of these."""
+    others = "mamba." if DELTA_NET in family.mixers.values() else "linear_attn."
+    return {stored: name for name, stored in OF_A_LAYER.items() if not name.startswith(others)}
+
+
 def _linears(module: str, family: Family) -> tuple[str, ...]:
     """Return the decoder's linears that a tensor of a GGUF file is."""
     match = LAYER.fullmatch(module)
@@ -100,7 +106,7 @@ def _linears(module: str, family: Family) -> tuple[str, ...]:
     held = family.gguf.fused.get(inner)
     if held is None:
         own = {stored: name for name, stored in family.gguf.tensors.items()}
-        name = own.get(inner) or BY_GGUF_NAME.get(inner, inner)
+        name = own.get(inner) or _usual_names(family).get(inner, inner)
         is_both = family.gated_attention and name == QUERIES
         held = (QUERIES, GATES) if is_both else (name,)
     return tuple(f"{layer}.{name}" for name in held)

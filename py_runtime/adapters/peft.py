@@ -44,6 +44,12 @@ CHANGES_BASE = ("pissa", "olora", "corda", "loftq")
 def read_peft(config: bytes, weights: bytes, family: Family | None, file: str) -> Adapter:
     """Read an adapter; `family` is the model's, whose checkpoints name its modules."""
     values = _read_config(config, file)
+    if family is not None and family.checkpoint.multipliers is not None:
+        raise AdapterError(
+            f"{file} is for matrices that {family.known_as} multiplies, which this engine cannot "
+            "apply",
+            "convert it to a GGUF file, or merge it into its model and load that",
+        )
     tensors = read_safetensors(file, weights)
     modules: dict[str, dict[str, str]] = {}
     for name in tensors.stored:

@@ -57,6 +57,7 @@ class Completion:
             fields["seed"] += index
         if self._is_chat:
             messages = fields.pop("messages", None)
+            refuse_paths(messages)
             return self._model.chat(messages, cancel=cancel, on_prefill=on_prefill, **fields)
         prompt = self._prompt(fields.pop("prompt", None), fields.pop("prompt_token_ids", None))
         return self._model.complete(prompt, cancel=cancel, on_prefill=on_prefill, **fields)
@@ -253,6 +254,19 @@ def _count(given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_ANSWERS:
         raise RequestError(f"n must be an integer from 1 to {MAX_ANSWERS}, got {given!r:.100}", "n")
     return given
+
+
+def refuse_paths(messages: Any) -> None:
+    """Refuse images by their paths: a request may come from anywhere, and files are this user's."""
+    for at, given in enumerate(messages if isinstance(messages, list) else ()):
+        content = given.get("content") if isinstance(given, dict) else None
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and part.get("type") == "image":
+                raise RequestError(
+                    f"messages[{at}].content: in a request, an image is a part of type image_url "
+                    "with a data: address",
+                    "messages",
+                )
 
 
 def check_model(model: "AnyModel", asked: Any) -> None:

@@ -12,6 +12,7 @@ from py_runtime.folder.file_names import GGUF, PTD, PTE, TOKENIZER
 from py_runtime.gguf.about import about_gguf
 from py_runtime.gguf.encoder import GgufEncoder
 from py_runtime.gguf.part_names import model_name
+from py_runtime.gguf.projector_names import is_projector
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.model.gguf_store import GgufStore
 from py_runtime.model.pte_store import PteFiles, PteStore, decoder_of
@@ -25,6 +26,10 @@ AS_GRAPH = "**It is loaded.** In Python it is `graph`: `await graph.run([…])`.
 AS_ENCODER = (
     "**It is loaded.** It makes vectors of texts, and writes none. In Python it is `model`: "
     "`await model.embed([…])`."
+)
+AS_SEEING = (
+    "**You can chat with it now, and show it images.** In Python it is `model`, and its graph is "
+    "`graph`."
 )
 AS_MODEL = "**You can chat with it now.** In Python it is `model`, and its graph is `graph`."
 
@@ -132,10 +137,13 @@ class DroppedGguf:
     async def open(self) -> None:
         named = sources_of(self._listed).items()
         sources = [source for name, source in named if name.lower().endswith(GGUF)]
+        sources, projector = _apart(sources)
         self._file = await open_gguf(sources)
-        self.store = GgufStore(model_name(self._file.name), sources)
+        self.store = GgufStore(model_name(self._file.name), sources, projector)
         model = await self.store.model()  # what is loaded stays where this cannot be
         self._outcome = AS_ENCODER if isinstance(model, GgufEncoder) else AS_MODEL
+        if projector is not None and not isinstance(model, GgufEncoder):
+            self._outcome = AS_SEEING
 
     def about(self) -> str:
         assert self._file is not None, "it was opened"
@@ -145,6 +153,18 @@ class DroppedGguf:
         outcome = cannot_be_loaded(error)
         known = self._file
         return FilesError(error, about_gguf(known, outcome) if known else outcome)
+
+
+def _apart(sources: list[DroppedSource]) -> tuple[list[DroppedSource], DroppedSource | None]:
+    """Return a model's parts, and its mmproj file where it is among them."""
+    projectors = [source for source in sources if is_projector(source.name)]
+    parts = [source for source in sources if source not in projectors]
+    if not parts:
+        return sources, None  # it will be said what such a file is
+    if len(projectors) > 1:
+        names = ", ".join(source.name for source in projectors)
+        raise RequestError(f"give one mmproj file along with a model, not {names}", "where")
+    return parts, next(iter(projectors), None)
 
 
 def sources_of(listed: list[Any]) -> dict[str, DroppedSource]:

@@ -221,7 +221,7 @@ VIEWS: dict[str, View] = {
     "steer": _steer,
     "strength": _strength,
     "lens": _of_text(lens, "positions", "token", "race", "at"),
-    "attention": _of_text(attention, "layers", "labels"),
+    "attention": _of_text(attention, "layers", "positions", "labels"),
     "norms": _of_text(norms, "outliers"),
     "neurons": _of_text(neurons, "layers", "position", "k", "promoted"),
     "patch": _patch,

@@ -10,7 +10,7 @@ from py_runtime.base.messages import Message, message, worded
 from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.gpu import CPU, Device
 from py_runtime.graph.tuning import KernelChoice
-from py_runtime.model import AnyModel, Encoder
+from py_runtime.model import AnyModel, Encoder, Model
 from py_runtime.model.requirements import bytes_on_cpu
 
 TOO_LARGE = "too_large_for_processor"
@@ -30,6 +30,7 @@ def describe_model(model: AnyModel) -> Json:
         "source": manifest.source,
         "has_chat_template": model.chat_template is not None,
         "is_encoder": isinstance(model, Encoder),
+        "sees": isinstance(model, Model) and model.image_rows is not None,
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),
         "device": describe_device(model.graph.device),

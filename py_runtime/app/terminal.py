@@ -22,10 +22,12 @@ from py_runtime.model.verify import adapter_name
 
 PROMPT = "> "
 COMMAND = re.compile(r"/[a-z]+")
+SHOWING = "/image"  # followed by a path
 LEAVING = ("/quit", "/exit")
 HELP = """\
 /help    this list
 /new     begin another chat; the system prompt stays
+/image PATH   show the model an image along with your next message
 /quit    leave, as Ctrl-D does
 Ctrl-C stops an answer and keeps what is there of it. The arrow keys bring back what you asked.
 What you type while an answer is written waits for the next prompt."""
@@ -47,7 +49,8 @@ class TerminalChat:
         shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
         self._fields = {**fields, **shown}
         self._system = [{"role": "system", "content": system}] if system else []
-        self._messages = list(self._system)
+        self._messages: list[dict[str, Any]] = list(self._system)
+        self._images: list[dict[str, Any]] = []  # parts of the next message
         self._status = StatusLine()
 
     async def run(self, device: Device) -> int:
@@ -61,7 +64,9 @@ class TerminalChat:
                 return 0 if await self._answer(model, sys.stdin.read().strip()) else 1
             tell("/help tells what can be typed; Ctrl-C stops an answer, Ctrl-D leaves")
             while (line := read_line()) is not None and line.strip() not in LEAVING:
-                if COMMAND.fullmatch(line.strip()):
+                if line.split()[:1] == [SHOWING]:
+                    self._show(model, line.strip().removeprefix(SHOWING).strip())
+                elif COMMAND.fullmatch(line.strip()):
                     self._obey(line.strip())
                 elif line.strip():
                     with keyboard_held():
@@ -70,18 +75,34 @@ class TerminalChat:
         finally:
             model.unload()
 
+    def _show(self, model: Model, path: str) -> None:
+        """Have an image go along with the next message."""
+        part = {"type": "image", "image": path.strip("'\"")}
+        try:
+            tokens = model.image_tokens(part) if path else None
+        except InpageError as error:
+            tell(str(error))
+            return
+        if tokens is None:
+            tell(f"{SHOWING} needs the path of a PNG, JPEG, WebP or GIF file")
+            return
+        self._images.append(part)
+        tell(f"goes along with your next message: {tokens} tokens")
+
     def _obey(self, command: str) -> None:
         if command == "/help":
             print(HELP)
         elif command == "/new":
             self._messages = list(self._system)
+            self._images = []
             tell("another chat")
         else:
             tell(f"{command} is not a command; /help lists those there are")
 
     async def _answer(self, model: Model, prompt: str) -> bool:
         """Answer a prompt and return whether that worked; an error is told."""
-        self._messages.append({"role": "user", "content": prompt})
+        content = [*self._images, {"type": "text", "text": prompt}] if self._images else prompt
+        self._messages.append({"role": "user", "content": content})
         cancel = CancelToken()
         text = ""
         last: Piece | None = None
@@ -101,6 +122,7 @@ class TerminalChat:
                 tell(str(error))
                 self._messages.pop()
                 return False
+        self._images = []
         print()
         self._messages.append({"role": "assistant", "content": text})
         if last is not None and last.usage is not None:

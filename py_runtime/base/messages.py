@@ -136,6 +136,8 @@ ENGLISH: dict[str, str] = {
     "smaller_model": "{name} ({gpu_bytes:bytes})",
     "encoder_cannot_write": "{name} is a text encoder: it makes vectors of texts, for search and "
     "comparison, and cannot write text; load another model to chat with",
+    "model_cannot_see": "{name} cannot see images: load a model that can, or leave them out",
+    "images_not_in_prompt": "the chat template leaves out images, or a message spells their token",
     "model_not_loadable": "{name} cannot be loaded: {fault}",
     "no_such_model": "there is no model '{name}' here; there are: {names}",
     "no_models_here": "there is no model '{name}' here; there are: none",

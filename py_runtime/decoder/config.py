@@ -9,12 +9,15 @@ QUERY = "_query"  # ends the names of those that turn queries alone, where these
 # Activations of the gate; gelu by its approximation with tanh. The gate of gpt-oss, which only
 # experts have, is within bounds.
 SILU, GELU, CLAMPED = "silu", "gelu", "clamped"
+RELU_SQUARED = "relu2"  # of an MLP without a gate: down(relu(up(x))²)
 # Where a layer has norms: ahead of attention and MLP, after both, or in both places.
 BEFORE, AFTER, AROUND = "before", "after", "around"
 # How q and k are normalised: each head on its own, or all heads of a token together.
 HEADS, ROWS = "heads", "rows"
 # The kinds of mixers: the part of a layer in which tokens see each other.
-ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
+ATTENTION, SHORT_CONV, DELTA_NET, MAMBA = "attention", "short convolution", "delta net", "mamba"
+BESIDE = "attention beside mamba"  # both see the same, and their sum is added
+NOTHING = "nothing"  # an MLP alone
 SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
 
 
@@ -29,6 +32,16 @@ class LayerKind:
     head_dim: int | None = None  # where its heads have a width of their own; all of it turns
     hidden: int | None = None  # where its MLP has a width of its own
     shares: int | None = None  # the layer whose keys and values it sees, in place of its own
+    has_mlp: bool = True
+
+    @property
+    def mixes(self) -> bool:
+        return self.mixer != NOTHING
+
+    @property
+    def is_one_part(self) -> bool:
+        """A mixer or an MLP, behind one norm, where other layers have both behind a norm each."""
+        return not (self.mixes and self.has_mlp)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +94,40 @@ class DeltaSizes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScanSizes:
+    """Heads of a Mamba-2 mixer, whose groups of heads share what is written and asked."""
+
+    heads: int
+    head_dim: int
+    state_dim: int
+    groups: int
+    norm_groups: int  # of the columns that are normalised together; 0: there is no norm
+    norm_eps: float
+    conv_bias: bool
+    proj_bias: bool  # of both projections
+
+    @property
+    def values(self) -> int:
+        return self.heads * self.head_dim
+
+    @property
+    def columns(self) -> int:
+        """The convolved part of a token: values, and B and C of the groups."""
+        return self.values + 2 * self.groups * self.state_dim
+
+    @property
+    def projected(self) -> int:
+        """The width of what a token is projected to: gates, the convolved part, time steps."""
+        return self.values + self.columns + self.heads
+
+
+@dataclass(frozen=True, kw_only=True)
 class MixerPart:
     """Mixers in place of attention, of the layers that have one."""
 
     conv_taps: int  # tokens that a convolution reaches over, its own included
     delta: DeltaSizes | None
+    scan: ScanSizes | None
 
 
 @dataclass(frozen=True)
@@ -142,6 +184,7 @@ class DecoderConfig:
     tied: bool  # the head is the embedding
     logit_divisor: float
     logit_cap: float | None
+    sees: bool = False  # rows of images may stand in for the embeddings of tokens
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()

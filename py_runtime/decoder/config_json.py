@@ -13,10 +13,14 @@ import numpy as np
 from py_runtime.base.model_errors import ModelError
 from py_runtime.base.short_texts import short
 from py_runtime.decoder.config import (
+    BESIDE,
     DELTA_NET,
     GELU,
     LOCAL,
+    MAMBA,
+    NOTHING,
     QUERY,
+    RELU_SQUARED,
     SHORT_CONV,
     SILU,
     TABLES,
@@ -35,16 +39,19 @@ from py_runtime.decoder.limits import MAX_KEYS, MAX_PER_LAYER, MAX_TAPS
 from py_runtime.decoder.mixtures import expert_sizes
 from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope, query_scales
 from py_runtime.decoder.rotary import rotary_tables as both_tables
+from py_runtime.decoder.scans import scan_sizes
 from py_runtime.decoder.words import FULL, SLIDING, TILED
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
+SEEING_CONTEXT = 4096  # an image may take a thousand tokens
 MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 # Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.
 MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
-ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
+ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU, "relu2": RELU_SQUARED}
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope", PROPORTIONAL)
+TAPS = ("conv_L_cache", "linear_conv_kernel_dim", "mamba_d_conv")  # of a convolution
 FULL_OR_SLIDING = (FULL, SLIDING, "attention")
 
 
@@ -107,7 +114,12 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
         is_dense = number < dense
         if types[number] in family.mixers:
             mixer = family.mixers[types[number]]
-            return LayerKind(tables=None, mixer=mixer, is_dense=is_dense)
+            return LayerKind(
+                tables="" if mixer == BESIDE else None,
+                mixer=mixer,
+                is_dense=is_dense,
+                has_mlp=mixer == NOTHING or not family.one_part,
+            )
         slides = bool(window) and types[number] == SLIDING
         turned = bool(turns[number])
         if family.turns_only_sliding and window:
@@ -121,14 +133,20 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
             head_dim=None if types[number] == SLIDING else values.get("global_head_dim"),
             hidden=2 * values["intermediate_size"] if sharing and doubled else None,
             shares=last_own[types[number]] if sharing else None,
+            has_mlp=not family.one_part,
         )
 
     kinds = tuple(kind(number) for number in range(layers))
     return () if set(kinds) <= {LayerKind()} else kinds
 
 
-def decoder_config(values: Mapping[str, Any], context: int | None = None) -> DecoderConfig:
-    """Return the decoder of a whole config.json; without `context`, it holds what most pages do."""
+def decoder_config(
+    values: Mapping[str, Any], context: int | None = None, sees: bool = False
+) -> DecoderConfig:
+    """Return the decoder of a whole config.json; without `context`, it holds what most pages do.
+
+    `sees`: rows of images may stand in for the embeddings of tokens.
+    """
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
@@ -137,11 +155,12 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     _check_supported(values, family)
     kinds = layer_kinds(values)
     mixers = {kind.mixer for kind in kinds}
-    taps = values.get("conv_L_cache") or values.get("linear_conv_kernel_dim") or 0
-    if mixers & {SHORT_CONV, DELTA_NET}:
+    taps = next((values[name] for name in TAPS if values.get(name)), 0)
+    if mixers & {SHORT_CONV, DELTA_NET, MAMBA, BESIDE}:
         _check_convolution(taps, bool(values.get("conv_bias")))
     longest: int = values["max_position_embeddings"]
-    chosen = min(longest, DEFAULT_CONTEXT) if context is None else context
+    usual = SEEING_CONTEXT if sees else DEFAULT_CONTEXT
+    chosen = min(longest, usual) if context is None else context
     if chosen < MIN_CONTEXT:
         raise ModelError(
             f"a context of {chosen} positions has no room for an answer", "get another model"
@@ -177,7 +196,9 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
             and _scales_queries(values, chosen, rotated, head_dim),
         ),
         mixer=MixerPart(
-            conv_taps=taps, delta=_delta_sizes(values) if DELTA_NET in mixers else None
+            conv_taps=taps,
+            delta=_delta_sizes(values) if DELTA_NET in mixers else None,
+            scan=scan_sizes(values) if mixers & {MAMBA, BESIDE} else None,
         ),
         mlp=MlpPart(
             hidden=values.get("shared_intermediate_size") or values["intermediate_size"],
@@ -193,6 +214,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         tied=bool(values["tie_word_embeddings"]),
         logit_divisor=values.get("logits_scaling") or 1.0,
         logit_cap=values.get("final_logit_softcapping") or None,
+        sees=sees,
     )
 
 

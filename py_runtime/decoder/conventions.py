@@ -63,7 +63,7 @@ JSON_IN_TAGS = Convention(
     forced="<tool_call>\n",
 )
 JSON_AFTER_TOKEN = Convention(
-    rank=7,
+    rank=8,
     known_by=("<|tool_call|>", "<|tool|>"),
     calls=(
         Markers("<|tool_call|>", "<|/tool_call|>", JSON),

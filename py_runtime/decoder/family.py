@@ -15,6 +15,9 @@ from py_runtime.decoder.words import Words
 Fused = Mapping[str, tuple[str, ...]]  # a stored tensor of a layer → the decoder's, in their order
 
 
+Runs = tuple[tuple[int, float], ...]
+
+
 def no_words(values: Words) -> Words:
     """Return nothing beyond what a config.json says."""
     return {}
@@ -34,6 +37,8 @@ class CheckpointForm:
     norms_from_one: bool = False  # checkpoints hold what norms have beyond 1; GGUF files do not
     # The class of transformers that reads the config.json, where the family has none of its own.
     read_as: str | None = None
+    # What rows of a layer's matrices are multiplied with: so many, one run after the other.
+    multipliers: Callable[[Words], Mapping[str, Runs]] | None = None
     keys: Mapping[str, str] = field(default_factory=dict)  # of config.json → what others call them
     # From a config.json to the keys that transformers needs in addition.
     words: Callable[[Words], Words] = no_words
@@ -50,6 +55,7 @@ class GgufForm:
     # The decoder's name of a tensor → the file's, where others have another name for it.
     tensors: Mapping[str, str] = field(default_factory=dict)
     fused: Fused = field(default_factory=dict)
+    without_end: tuple[str, ...] = ()  # tensors of a layer that files name without .weight
     # llama.cpp's converter lays the rotary pairs of q and k side by side: rows (i, i + half) of a
     # head become (2i, 2i + 1).
     pairs_side_by_side: bool = False
@@ -81,6 +87,7 @@ class Family:
     scales_queries: bool = False
     # Mixers without attention, by the name that layer_types have for them.
     mixers: Mapping[str, str] = field(default_factory=dict)
+    one_part: bool = False  # a layer is a mixer or an MLP, not both
     # MLPs.
     activation: str = SILU
     mixture: Mixture | None = None  # MLPs are of experts, but for those of the first layers in some

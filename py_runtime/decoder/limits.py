@@ -15,3 +15,4 @@ SCALES = (1e-6, 1e6)
 # As the kernels have them, which nothing here knows: tests/decoder/test_limits.py compares.
 MAX_EXPERTS, MAX_USED = 512, 64  # of a mixture, by a token
 MAX_KEYS = 256  # columns of a delta net's key
+MAX_STATE = 256  # rows of a Mamba-2 head's state

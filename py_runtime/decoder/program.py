@@ -4,20 +4,24 @@ The exporter writes it into model folders, and GGUF files are run by it in the p
 decoder in PyTorch, export/decoder.py, is its oracle: it makes goldens, and tests compare the two in
 numbers and, traced by torch.export, op for op. They have the same order and names.
 
-tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary].
+tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary]. Where the model sees:
+is_image: bool [1, S, 1] and images: f32 [1, S, W], which stand in for the embeddings there.
 """
 
 from collections.abc import Mapping
 
-from py_runtime.base.dtypes import F32, I64, DType
+from py_runtime.base.dtypes import BOOL, F32, I64
 from py_runtime.base.shapes import Dims
 from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    BESIDE,
     DELTA_NET,
     HEADS,
+    MAMBA,
     QUERY,
+    RELU_SQUARED,
     ROWS,
     SHORT_CONV,
     SIGMOID,
@@ -26,6 +30,7 @@ from py_runtime.decoder.config import (
     DecoderConfig,
     LayerKind,
 )
+from py_runtime.decoder.state_mixers import StateMixers
 from py_runtime.decoder.tensors import (
     CHOICE,
     EXPERTS,
@@ -39,13 +44,9 @@ from py_runtime.decoder.tensors import (
     ROUTER,
     SHARED,
     WeightKind,
-    bias_rows,
-    expected_shapes,
-    weight_parts,
 )
 from py_runtime.program import Program, op_names
-from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT, Q4GSW
-from py_runtime.program.writer import ProgramWriter, Ref
+from py_runtime.program.writer import Ref
 
 
 def write_decoder(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> Program:
@@ -53,20 +54,18 @@ def write_decoder(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: 
     return _Decoder(config, kinds, name).write()
 
 
-class _Decoder:
+class _Decoder(StateMixers):
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> None:
-        self.config = config
-        self.kinds = kinds
-        self.shapes = expected_shapes(config)
-        self.writer = ProgramWriter(name)
-        self.constants: dict[str, Ref] = {}
+        super().__init__(config, kinds, name)
         self.caches: dict[int, list[Ref]] = {}  # of the layers that have their own
-        self.rows = (1, config.max_chunk)  # what the tokens of a call are, before their columns
 
     def write(self) -> Program:
         c, writer = self.config, self.writer
         self.tokens = writer.input("tokens", self.rows, I64, dynamic=(1,))
         pos = writer.input("pos", (1,), I64)
+        if c.sees:
+            self.is_image = writer.input("is_image", (*self.rows, 1), BOOL, dynamic=(1,))
+            self.images = writer.input("images", (*self.rows, c.width), F32, dynamic=(1,))
         self.length, self.start = writer.symint("length"), writer.symint("start")
         writer.op("sym_size.int", self.tokens, 1, self.length)
         writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
@@ -99,6 +98,18 @@ class _Decoder:
             logits = self._computed(op_names.MUL, dims, bent, c.logit_cap)
         return logits
 
+    def _embedding(self) -> Ref:
+        c = self.config
+        dims, scale = (*self.rows, c.width), c.embedding_scale
+        is_scaled, name = scale != 1, "" if c.sees else "embedding"
+        out = self._looked_up("embed_tokens", dims, "" if is_scaled else name)
+        if is_scaled:
+            out = self._computed(op_names.MUL, dims, out, scale, name=name)
+        if not c.sees:
+            return out
+        given = (self.is_image, self.images, out)
+        return self._computed("aten.where.self", dims, *given, name="embedding")
+
     def _per_layer_inputs(self, x: Ref) -> Ref:
         """Write a token's own rows plus what its embedding gives: [1, S, layers, columns]."""
         c, rows = self.config, self.rows
@@ -127,23 +138,27 @@ class _Decoder:
     def _layer(self, number: int, kind: LayerKind, x: Ref, is_end: bool) -> Ref:
         c, path = self.config, f"layers.{number}"
         dims = (*self.rows, c.width)
+        if kind.is_one_part:
+            ahead = self._norm(f"{path}.input_layernorm", x, dims)
+            mixes = kind.mixes
+            added = self._mixed(number, kind, ahead) if mixes else self._fed(kind, path, ahead)
+            return self._add(x, added, name=path if is_end else "")
         ahead = x if c.norms.place == AFTER else self._norm(f"{path}.input_layernorm", x, dims)
         added = self._mixed(number, kind, ahead)
         if c.norms.place != BEFORE:
             added = self._norm(f"{path}.post_attention_layernorm", added, dims)
         x = self._add(x, added)
+        if kind.mixer == BESIDE:
+            x = self._add(x, self._mamba(f"{path}.mamba", ahead))
         ahead = x
         if c.norms.place != AFTER:
             is_third = c.norms.place == AROUND
             name = "pre_feedforward_layernorm" if is_third else "post_attention_layernorm"
             ahead = self._norm(f"{path}.{name}", x, dims)
-        experts = None if kind.is_dense else c.mlp.experts
-        if experts is None:
-            added = self._mlp(f"{path}.mlp", kind.hidden or c.mlp.hidden, ahead)
-        else:
-            added = self._mixture(path, ahead)
+        added = self._fed(kind, path, ahead)
         if c.norms.place != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
+        experts = None if kind.is_dense else c.mlp.experts
         if experts is not None and experts.shared:
             x = self._add(x, added)
             added = self._mlp(f"{path}.{SHARED}", experts.shared, ahead)
@@ -155,43 +170,9 @@ class _Decoder:
             return self._short_conv(f"{path}.conv", x)
         if kind.mixer == DELTA_NET:
             return self._delta_net(f"{path}.linear_attn", x)
+        if kind.mixer == MAMBA:
+            return self._mamba(f"{path}.mamba", x)
         return self._attention(number, kind, x)
-
-    def _short_conv(self, path: str, x: Ref) -> Ref:
-        """Write out(c · conv(b · u)), of which the last columns are carried on."""
-        c, rows = self.config, self.rows
-        projected = self._linear(f"{path}.in_proj", x, rows)
-        taps = c.mixer.conv_taps
-        weight = self._constant(f"{path}.conv.weight", (c.width, taps))
-        state = self.writer.state(f"{path}.conv_state", (1, taps - 1, c.width), F32)
-        given = (projected, weight, state, self.start)
-        mixed = self._computed("inpage.short_conv.default", (*rows, c.width), *given)
-        return self._linear(f"{path}.out_proj", mixed, rows)
-
-    def _delta_net(self, path: str, x: Ref) -> Ref:
-        """Write out(gated delta rule over convolved queries, keys and values)."""
-        c, rows, sizes = self.config, self.rows, self.config.mixer.delta
-        assert sizes is not None, "a config with such layers has their sizes"
-        qkv = self._linear(f"{path}.in_proj_qkv", x, rows)
-        taps = c.mixer.conv_taps
-        weight = self._constant(f"{path}.conv1d.weight", (sizes.columns, taps))
-        columns = self.writer.state(f"{path}.conv_state", (1, taps - 1, sizes.columns), F32)
-        given = (qkv, weight, columns, self.start)
-        mixed = self._computed("inpage.conv_silu.default", (*rows, sizes.columns), *given)
-        gates = [self._linear(f"{path}.in_proj_{part}", x, rows) for part in "zba"]
-        heads = (sizes.value_heads,)
-        decay = self._constant(f"{path}.decay.weight", heads)
-        dt_bias = self._constant(f"{path}.dt.bias", heads)
-        norm = self._constant(f"{path}.norm.weight", (sizes.value_dim,))
-        dims = (1, sizes.value_heads, sizes.key_dim, sizes.value_dim)
-        state = self.writer.state(f"{path}.delta_state", dims, F32)
-        how = (c.norms.eps, sizes.key_heads, sizes.tiled, state, self.start)
-        out = self._computed(
-            "inpage.gated_delta.default",
-            (*rows, sizes.values),
-            *(mixed, *gates, decay, dt_bias, norm, *how),
-        )
-        return self._linear(f"{path}.out_proj", out, rows)
 
     def _attention(self, number: int, kind: LayerKind, x: Ref) -> Ref:
         """Write causal attention with grouped heads, over a KV cache of its own or another's."""
@@ -284,10 +265,20 @@ class _Decoder:
             out = self._norm(f"{path}_norm", out, (*dims[:2], dims[2] * dims[3]))
         return self._heads(out, dims)
 
+    def _fed(self, kind: LayerKind, path: str, x: Ref) -> Ref:
+        if self.config.mlp.experts is None or kind.is_dense:
+            return self._mlp(f"{path}.mlp", kind.hidden or self.config.mlp.hidden, x)
+        return self._mixture(path, x)
+
     def _mlp(self, path: str, hidden: int, x: Ref) -> Ref:
-        """Write down(activation(gate(x)) * up(x))."""
+        """Write down(activation(gate(x)) * up(x)), or down(relu(up(x))²)."""
         c, rows = self.config, self.rows
         dims = (*rows, hidden)
+        if c.mlp.activation == RELU_SQUARED:
+            up = self._linear(f"{path}.up_proj", x, rows)
+            positive = self._computed("aten.relu.default", dims, up)
+            squared = self._computed(op_names.MUL, dims, positive, positive)
+            return self._linear(f"{path}.down_proj", squared, rows)
         gate = self._linear(f"{path}.gate_proj", x, rows)
         if c.mlp.activation == SILU:
             activated = self._computed(op_names.SILU, dims, gate)
@@ -316,84 +307,3 @@ class _Decoder:
             (*rows, c.width),
             *(x, logits, choice, *how, *stored, sizes.activation),
         )
-
-    # Ops ---------------------------------------------------------------------------------------
-
-    def _embedding(self) -> Ref:
-        c = self.config
-        dims, scale = (*self.rows, c.width), c.embedding_scale
-        out = self._looked_up("embed_tokens", dims, "embedding" if scale == 1 else "")
-        if scale == 1:
-            return out
-        return self._computed(op_names.MUL, dims, out, scale, name="embedding")
-
-    def _looked_up(self, path: str, dims: Dims, name: str = "") -> Ref:
-        """Look up the tokens' rows of a table."""
-        kind, parts = self.kinds[f"{path}.weight"], self._parts(path)
-        if kind.name == FLOAT:
-            nothing = (-1, False, False)  # no padding token; the rest is of training
-            given = (*parts, self.tokens, *nothing)
-            return self._computed("aten.embedding.default", dims, *given, name=name)
-        embedding = BLOCK_KINDS[kind.name].embedding
-        return self._computed(embedding, dims, *parts, self.tokens, name=name)
-
-    def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
-        kind = self.kinds[f"{path}.weight"]
-        out = self._tensor((*rows, self._shape(path)[0]))
-        parts: list[object] = [*self._parts(path)]
-        if kind.name == FLOAT:
-            name = op_names.LINEAR
-        elif kind.name == Q4GSW:
-            name, parts = op_names.LINEAR_Q4GSW, [*parts, kind.group_size]
-        else:
-            name = BLOCK_KINDS[kind.name].linear
-        self.writer.op(name, x, *parts, self._bias(path), out)
-        return out
-
-    def _norm(self, path: str, x: Ref, dims: Dims, name: str = "", eps: float | None = None) -> Ref:
-        weight = self._constant(f"{path}.weight", dims[-1:])
-        how = (weight, self.config.norms.eps if eps is None else eps)
-        return self._computed(op_names.RMS_NORM, dims, x, *how, name=name)
-
-    def _heads(self, x: Ref, dims: Dims) -> Ref:
-        """View the same elements in other dims, at the call's length."""
-        out = self._tensor(dims)
-        self.writer.op("aten.view.default", x, [1, self.length, *dims[2:]], out)
-        return out
-
-    def _add(self, x: Ref, y: Ref, name: str = "") -> Ref:
-        c = self.config
-        return self._computed(op_names.ADD, (*self.rows, c.width), x, y, 1, name=name)
-
-    def _computed(self, op: str, dims: Dims, *args: object, name: str = "") -> Ref:
-        out = self._tensor(dims, name)
-        self.writer.op(op, *args, out)
-        return out
-
-    # Values ------------------------------------------------------------------------------------
-
-    def _shape(self, path: str) -> tuple[int, int, bool]:
-        """Return rows, columns, and whether there is a bias."""
-        rows, columns = self.shapes[f"{path}.weight"]
-        return rows, columns, f"{path}.bias" in self.shapes
-
-    def _bias(self, path: str) -> Ref | None:
-        count, _, has_bias = self._shape(path)
-        rows = bias_rows(self.kinds[f"{path}.weight"], count)
-        return self._constant(f"{path}.bias", (rows,)) if has_bias else None
-
-    def _parts(self, path: str) -> list[Ref]:
-        rows, columns, _ = self._shape(path)
-        kind = self.kinds[f"{path}.weight"]
-        return [
-            self._constant(f"{path}.{part}", dims, dtype)
-            for part, (dims, dtype) in weight_parts(kind, rows, columns).items()
-        ]
-
-    def _constant(self, name: str, dims: Dims, dtype: DType = F32) -> Ref:
-        if name not in self.constants:
-            self.constants[name] = self.writer.declare_constant(name, dims, dtype)
-        return self.constants[name]
-
-    def _tensor(self, dims: Dims, name: str = "") -> Ref:
-        return self.writer.tensor(dims, F32, name)

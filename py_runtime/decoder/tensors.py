@@ -12,13 +12,18 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    BESIDE,
     DELTA_NET,
     HEADS,
+    MAMBA,
+    NOTHING,
+    RELU_SQUARED,
     ROWS,
     SHORT_CONV,
     SIGMOID,
     DecoderConfig,
     LayerKind,
+    ScanSizes,
 )
 from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, FLOAT, Q4GSW, q4gsw_row_bytes
 
@@ -79,11 +84,12 @@ def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[in
         PER_LAYER_GATE: (c.per_layer, c.width, False),
         PER_LAYER_OUT: (c.width, c.per_layer, False),
     }
-    return _mixer_matrices(c, kind) | _mlp_matrices(c, kind) | (per_layer if c.per_layer else {})
+    mlp = _mlp_matrices(c, kind) if kind.has_mlp else {}
+    return _mixer_matrices(c, kind) | mlp | (per_layer if c.per_layer else {})
 
 
 def _mixer_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
-    part, delta = c.attention, c.mixer.delta
+    delta, scan = c.mixer.delta, c.mixer.scan
     if kind.mixer == SHORT_CONV:
         return {
             "conv.in_proj": (3 * c.width, c.width, False),
@@ -97,7 +103,19 @@ def _mixer_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, i
             "linear_attn.in_proj_a": (delta.value_heads, c.width, False),
             "linear_attn.out_proj": (c.width, delta.values, False),
         }
-    head_dim = part.head_dim_of(kind)
+    if kind.mixer == NOTHING:
+        return {}
+    scans = {}
+    if kind.mixer in (MAMBA, BESIDE) and scan is not None:
+        scans = {
+            "mamba.in_proj": (scan.projected, c.width, scan.proj_bias),
+            "mamba.out_proj": (c.width, scan.values, scan.proj_bias),
+        }
+    return scans if kind.mixer == MAMBA else _attention_matrices(c, kind) | scans
+
+
+def _attention_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
+    part, head_dim = c.attention, c.attention.head_dim_of(kind)
     q_rows, kv_rows = part.heads * head_dim, part.kv_heads * head_dim
     own = {
         "self_attn.k_proj": (kv_rows, c.width, part.qkv_bias),
@@ -129,8 +147,9 @@ def _mlp_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int
 
 
 def _one_mlp(c: DecoderConfig, path: str, hidden: int) -> dict[str, tuple[int, int, bool]]:
+    gate = {f"{path}.gate_proj": (hidden, c.width, c.mlp.has_bias)}
     return {
-        f"{path}.gate_proj": (hidden, c.width, c.mlp.has_bias),
+        **(gate if c.mlp.activation != RELU_SQUARED else {}),
         f"{path}.up_proj": (hidden, c.width, c.mlp.has_bias),
         f"{path}.down_proj": (c.width, hidden, c.mlp.has_bias),
     }
@@ -139,7 +158,7 @@ def _one_mlp(c: DecoderConfig, path: str, hidden: int) -> dict[str, tuple[int, i
 def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
     """Return every other tensor of a layer: norms, and what convolves. They are f32."""
     c, experts, delta, taps = config, config.mlp.experts, config.mixer.delta, config.mixer.conv_taps
-    vectors: dict[str, Dims] = {f"{norm}.weight": (c.width,) for norm in LAYER_NORMS[c.norms.place]}
+    vectors: dict[str, Dims] = {f"{norm}.weight": (c.width,) for norm in layer_norms(c, kind)}
     if experts and experts.scoring == SIGMOID and not kind.is_dense:
         vectors[CHOICE] = (experts.count,)
     if c.per_layer:
@@ -155,12 +174,32 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
             "linear_attn.dt.bias": (delta.value_heads,),
             "linear_attn.norm.weight": (delta.value_dim,),
         }
+    if kind.mixer in (MAMBA, BESIDE) and c.mixer.scan is not None:
+        vectors |= _scan_vectors(c.mixer.scan, taps)
+    if kind.mixer in (MAMBA, NOTHING):
+        return vectors
     if c.attention.sinks:
         vectors[SINKS] = (c.attention.heads,)
     norms = ("q_norm", "k_norm") if kind.shares is None else ("q_norm",)
     for norm, columns in zip(norms, qk_norm_columns(c, kind), strict=False):
         vectors[f"self_attn.{norm}.weight"] = (columns,)
     return vectors
+
+
+def layer_norms(config: DecoderConfig, kind: LayerKind) -> tuple[str, ...]:
+    """Return the names of the norms that a layer has; of one part it has one, ahead of it."""
+    return LAYER_NORMS[BEFORE][:1] if kind.is_one_part else LAYER_NORMS[config.norms.place]
+
+
+def _scan_vectors(scan: ScanSizes, taps: int) -> dict[str, Dims]:
+    return {
+        "mamba.conv1d.weight": (scan.columns, taps),
+        **({"mamba.conv1d.bias": (scan.columns,)} if scan.conv_bias else {}),
+        "mamba.decay.weight": (scan.heads,),
+        "mamba.dt.bias": (scan.heads,),
+        "mamba.skip.weight": (scan.heads,),
+        **({"mamba.norm.weight": (scan.values,)} if scan.norm_groups else {}),
+    }
 
 
 def weight_names(config: DecoderConfig) -> list[str]:

@@ -5,4 +5,5 @@ from typing import Any
 Words = dict[str, Any]  # a config.json, or some of its keys
 
 FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
+MAMBA_GROUPS = "mamba_norm_groups"  # of columns: what families say each in their own way
 TILED = "linear_value_heads_tiled"  # GGUF files alone have it: see DeltaSizes

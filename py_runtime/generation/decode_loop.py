@@ -23,10 +23,11 @@ from py_runtime.generation.device_sampler import (
 )
 from py_runtime.gpu import Plan, Read, Write
 from py_runtime.graph import Graph
-from py_runtime.program import Program
+from py_runtime.program import Program, TensorValue
 from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
-TOKENS, POSITION, TOKEN_ROWS = 0, 1, 2  # the decoder's inputs; few take token rows
+TOKENS, POSITION, OTHERS = 0, 1, 2  # the decoder's inputs; few take others
+IMAGES, TOKEN_ROWS = "is_image", -1  # of these: where images are, by its name; the last
 LOGITS = 0  # its output
 MAX_STRETCHES = 8
 ONE_TOKEN = np.zeros((1, 1), np.int64)  # a placeholder: the GPU writes the real token
@@ -106,8 +107,19 @@ class DecodeLoop:
         # Found so far, the last one used first.
         self._stretches: deque[Stretch] = deque(maxlen=MAX_STRETCHES)
         self._is_on_stretch = False  # the graph on that one, since nobody else resized it
-        columns = [graph.live_dims(given.value)[-1] for given in graph.program.inputs[TOKEN_ROWS:]]
-        self._no_token_rows = np.zeros((1, 1, sum(columns)), np.float32)
+        program = graph.program
+        others = [(given.value, program.values[given.value]) for given in program.inputs[OTHERS:]]
+        self._others = [
+            np.zeros((1, 1, value.dims[-1]), value.dtype.host)
+            for _, value in others
+            if isinstance(value, TensorValue)
+        ]
+        # A token that was drawn is of no image.
+        self._no_image = [
+            Write(graph.buffer(value_id), np.zeros(1, value.dtype.gpu))
+            for value_id, value in others
+            if isinstance(value, TensorValue) and value.name == IMAGES
+        ]
         self._plan: Plan = graph.device.create_plan(
             f"{graph.program.name} decode loop", [*graph.plan_steps, sampler.step]
         )
@@ -146,7 +158,7 @@ class DecodeLoop:
         self._is_on_stretch = False
         begin = self._sampler.begin(settings, prompt, answer, seed, draws)
         counts = np.vstack([np.zeros_like(self._graph.live_counts(())), ONE_WORKGROUP])
-        return self._submit(counts, [*begin, *self._sampler.batch(NO_CHANGES)], 1)
+        return self._submit(counts, [*begin, *self._no_image, *self._sampler.batch(NO_CHANGES)], 1)
 
     def run(
         self,
@@ -228,8 +240,7 @@ class DecodeLoop:
     def _resized(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the arena and the plan's counts for one token at this position."""
         graph = self._graph
-        token_rows = [self._no_token_rows] if self._no_token_rows.size else []
-        graph.maybe_resize([ONE_TOKEN, np.array([position]), *token_rows])
+        graph.maybe_resize([ONE_TOKEN, np.array([position]), *self._others])
         counts = np.vstack([graph.live_counts((LOGITS,)), ONE_WORKGROUP])
         return graph.arena.mirror.view(np.uint32).copy(), counts
 

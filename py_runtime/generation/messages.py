@@ -6,10 +6,14 @@ from typing import Any
 from py_runtime.base.errors import RequestError
 from py_runtime.base.nesting import refuse_deep
 from py_runtime.base.short_texts import short
+from py_runtime.vision.markup import MARK
+from py_runtime.vision.picture import Picture, picture_of
 
+UNKNOWN = "\ufffd"  # in place of what only this module writes
 ROLES = ("system", "developer", "user", "assistant", "tool")
 THOUGHTS = ("reasoning_content", "reasoning")  # servers and clients call them so
-Message = dict[str, Any]  # role and content are texts
+Message = dict[str, Any]  # role and content are texts; pictures of a content are its `images`
+IMAGE_PARTS = ("image_url", "image")
 
 
 def parse_messages(given: Any) -> list[Message]:
@@ -33,7 +37,10 @@ def _parse(where: str, message: Any) -> Message:
     parsed: Message = {"role": "system" if role == "developer" else role}
     content, calls = message.get("content"), message.get("tool_calls")
     is_silent = role == "assistant" and content is None and bool(calls)
-    parsed["content"] = "" if is_silent else _content(f"{where}.content", content)
+    pictures: list[Picture] = []
+    parsed["content"] = "" if is_silent else _content(f"{where}.content", content, pictures)
+    if pictures:
+        parsed["images"] = pictures
     if role == "tool":
         parsed |= _texts(where, message, ("tool_call_id", "name"))
     if role == "assistant":
@@ -45,18 +52,23 @@ def _parse(where: str, message: Any) -> Message:
     return parsed
 
 
-def _content(where: str, content: Any) -> str:
-    """Return the content: a text, or a list of parts that are all texts."""
+def _content(where: str, content: Any, pictures: list[Picture]) -> str:
+    """Return the content: a text, or the texts of a list of parts, with marks for its pictures."""
     if isinstance(content, str):
-        return content
+        return content.replace(MARK, UNKNOWN)
     if not isinstance(content, list):
         raise RequestError(f"{where} must be a text, got {short(content)}", "messages")
     texts = []
     for at, part in enumerate(content):
-        text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind in IMAGE_PARTS:
+            pictures.append(picture_of(part, f"{where}[{at}]"))
+            texts.append(MARK)
+            continue
+        text = part.get("text") if kind == "text" else None
         if not isinstance(text, str):
             raise RequestError(f"{where}[{at}] must be a part of type text", "messages")
-        texts.append(text)
+        texts.append(text.replace(MARK, UNKNOWN))
     return "".join(texts)
 
 

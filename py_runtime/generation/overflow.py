@@ -15,6 +15,12 @@ ANSWER: Message = {"role": "assistant", "content": ""}
 
 EncodeChat = Callable[[Sequence[Message]], list[int]]
 EncodeText = Callable[[str], list[int]]
+CountTokens = Callable[[Message], int]
+
+
+def no_images(message: Message) -> int:
+    """Return what the images of a message take where there are none."""
+    return 0
 
 
 def fit_messages(
@@ -23,6 +29,7 @@ def fit_messages(
     encode_text: EncodeText,
     context: int,
     options: GenerationOptions,
+    image_tokens: CountTokens = no_images,
 ) -> tuple[list[int], int]:
     """Return the prompt and how many messages were left out; ContextLengthError if none fits."""
     prompt = encode_chat(messages)
@@ -38,7 +45,7 @@ def fit_messages(
     base = len(encode_chat([*system, QUESTION]))
     pair = len(encode_chat([*system, QUESTION, ANSWER, QUESTION])) - base
     overhead = pair // 2 + 1  # tokens that the template puts around a message, or a few more
-    sizes = [TurnSize.of(turn, encode_text, overhead) for turn in turns]
+    sizes = [TurnSize.of(turn, encode_text, overhead, image_tokens) for turn in turns]
     first, step = first_kept_turn(base, sizes, room), 1
     while first < len(turns):
         kept = [*system, *(message for turn in turns[first:] for message in turn)]
@@ -68,8 +75,17 @@ class TurnSize:
     answered: int  # with all of it
 
     @classmethod
-    def of(cls, turn: list[Message], encode_text: EncodeText, overhead: int) -> "TurnSize":
-        sizes = [len(encode_text(text_of(message))) + overhead for message in turn]
+    def of(
+        cls,
+        turn: list[Message],
+        encode_text: EncodeText,
+        overhead: int,
+        image_tokens: CountTokens,
+    ) -> "TurnSize":
+        sizes = [
+            len(encode_text(text_of(message))) + overhead + image_tokens(message)
+            for message in turn
+        ]
         is_answered = turn[-1]["role"] == "assistant"
         return cls(sum(sizes[:-1]) if is_answered else sum(sizes), sum(sizes))
 

@@ -37,10 +37,18 @@ class TokenRows(Protocol):
         """Return the rows of these tokens: f32 [1, S, columns]."""
 
 
+class ImageRows(Protocol):
+    """Rows of images that stand in for the embeddings of tokens."""
+
+    async def read(self, tokens: Sequence[int]) -> list[np.ndarray]:
+        """Return where these tokens are rows of images, bool [1, S, 1], and the rows [1, S, W]."""
+
+
 class SessionModel(Protocol):
     """The parts of a model that a session needs."""
 
     max_chunk: int
+    image_rows: ImageRows | None  # the graph's inputs behind the position, where there are some
     token_rows: TokenRows | None  # the graph's last input, where there are some
 
     @property
@@ -180,8 +188,8 @@ class Session:
             start = len(self.tokens)
             missing = len(tokens) - start
             chunk = list(tokens[start : start + self._next_chunk(missing)])
+            inputs = await until_cancelled(self.inputs(chunk, start), cancel)
             started = time.perf_counter()
-            inputs = await self.inputs(chunk, start)
             is_last = len(chunk) == missing
             self.states.leave()
             self.windows.write(start + len(chunk))
@@ -229,7 +237,9 @@ class Session:
     async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
         """Return the graph's inputs for these tokens at this position."""
         given = [np.array([tokens], np.int64), np.array([position])]
-        token_rows = self._model.token_rows
+        image_rows, token_rows = self._model.image_rows, self._model.token_rows
+        if image_rows is not None:
+            given += await image_rows.read(tokens)
         return given if token_rows is None else [*given, await token_rows.read(tokens)]
 
     def _go_back(self, shared: int) -> None:

@@ -106,6 +106,7 @@ def read_config(file: GgufFile) -> Words:
         "attention_bias": not family.qkv_bias and "blk.0.attn_q.bias" in tensors,
         "mlp_bias": "blk.0.ffn_gate.bias" in tensors,
         "hidden_act": "gelu_pytorch_tanh" if family.activation == GELU else "silu",
+        "mamba_rms_norm": "blk.0.ssm_norm.weight" in tensors,
         "tie_word_embeddings": "output.weight" not in tensors,
         **token_ids(file.metadata),
     }
@@ -137,6 +138,11 @@ def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
 def _hidden(keys: Keys, family: Family, layers: int) -> int:
     """Return the width of an MLP: that of the first layers, where layers differ."""
     key = "feed_forward_length"
+    if family.one_part:
+        widths = {width for width in keys.integers(key, layers, 0, MAX_HIDDEN) if width}
+        if len(widths) != 1:
+            raise keys.unsupported(key, "differs from layer to layer")
+        return widths.pop()
     if not family.gguf.layers_differ:
         return keys.integer(key, 1, MAX_HIDDEN)
     return keys.integers(key, layers, 1, MAX_HIDDEN)[0]

@@ -15,7 +15,6 @@ from py_runtime.decoder.limits import (
     MAX_WIDTH,
     THETAS,
 )
-from py_runtime.decoder.tensors import WeightKind, weight_parts
 from py_runtime.encoder.config import EPSILONS, EncoderConfig, encoder_config
 from py_runtime.encoder.encoding import CLS, LAST, MEAN, Encoding
 from py_runtime.encoder.families import (
@@ -36,13 +35,13 @@ from py_runtime.encoder.families import (
 )
 from py_runtime.encoder.program import rotary_tables, write_encoder
 from py_runtime.encoder.tensors import expected_shapes, is_matrix
-from py_runtime.gguf.constants import GgufConstants, WantedTensor
+from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.fused_tensors import rows_of
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.reader import GgufFile, StoredTensor
-from py_runtime.gguf.stored_weights import FLOATS, KNOWN, kind_of
 from py_runtime.gguf.tokenizer import read_tokenizer
+from py_runtime.gguf.wanted_tensors import wanted_tensors
 from py_runtime.program import Program
 
 ARCHITECTURE = "general.architecture"
@@ -117,28 +116,9 @@ def encoder_parts(
     config: EncoderConfig, tensors: Tensors, name: str
 ) -> tuple[Program, GgufConstants]:
     """Return the program and its constants, of tensors that have the shapes they must have."""
-    kinds: dict[str, WeightKind] = {}
-    unknown = set()
-    wanted: dict[str, WantedTensor] = {}
-    for own, dims in expected_shapes(config).items():
-        stored = tensors[own]
-        kind = kind_of(stored.info.kind, dims[-1]) if is_matrix(own, dims) else None
-        if kind is None and (is_matrix(own, dims) or stored.info.kind.name not in FLOATS):
-            unknown.add(stored.info.kind.name)
-            continue
-        names = {"weight": own}
-        if kind is not None:
-            kinds[own] = kind
-            owner = own.removesuffix(".weight")
-            names = {part: f"{owner}.{part}" for part in weight_parts(kind, dims[0], dims[1])}
-        tensor = WantedTensor(stored, names, kind)
-        wanted |= dict.fromkeys(names.values(), tensor)
-    if unknown:
-        raise UnsupportedGgufError(
-            f"{name} has tensors of {listed(sorted(unknown))} where this engine cannot compute "
-            "with them",
-            f"get the model as {', '.join(kind for kind in KNOWN if kind != 'F32')}",
-        )
+    shapes = expected_shapes(config)
+    matrices = {own for own, dims in shapes.items() if is_matrix(own, dims)}
+    kinds, wanted = wanted_tensors(shapes, matrices, tensors, name)
     program = write_encoder(config, kinds, name)
     return program, GgufConstants(wanted, rotary_tables(config))
 

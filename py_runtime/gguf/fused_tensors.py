@@ -8,13 +8,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from py_runtime.base.shapes import Dims
+from py_runtime.base.shapes import Dims, numel
 from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.family import GgufForm
 from py_runtime.decoder.tensors import EXPERTS, expected_shapes
 from py_runtime.gguf.names import OF_ITS_OWN_KEYS, gguf_names, gguf_owner
 from py_runtime.gguf.reader import GgufFile, StoredTensor
 
+FLAT = tuple(f".mamba.{name}.weight" for name in ("decay", "skip", "norm"))
 LAYER_NUMBER = re.compile(r"blk\.(\d{1,6})\.")
 
 
@@ -33,6 +34,8 @@ def split_fused(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFi
     for name, own in names.items():
         if experts and f".{EXPERTS}." in name and (stored := tensors.get(own)):
             tensors[own] = _experts_as_matrix(stored, experts.count, shapes[name])
+        if name.endswith(FLAT) and (stored := tensors.get(own)):
+            tensors[own] = _flat(stored, shapes[name])
     for number in range(config.layers):
         for fused, held in form.fused.items():
             whole = file.tensors.get(f"blk.{number}.{fused}.weight")
@@ -69,12 +72,22 @@ def _tensors_of_decoder(
         for name, tensor in file.tensors.items()
         if not (form.predicts_ahead and _layer(name) >= config.layers) and name not in unread
     }
+    for name in list(tensors):
+        if name.rpartition(".")[2] in form.without_end:
+            tensors[f"{name}.weight"] = tensors.pop(name)
     usual_owners = {own: gguf_owner(name, config) for name, own in form.tensors.items()}
     for name in list(tensors):
         usual = _usual_name(name, usual_owners)
         if usual not in tensors:
             tensors[usual] = tensors.pop(name)
     return tensors
+
+
+def _flat(stored: StoredTensor, wanted: Dims) -> StoredTensor:
+    """Turn [heads, 1] or [groups, columns] into one dim, where it has so many numbers."""
+    if numel(stored.info.dims) != numel(wanted):
+        return stored
+    return replace(stored, info=replace(stored.info, dims=wanted))
 
 
 def _experts_as_matrix(stored: StoredTensor, experts: int, wanted: Dims) -> StoredTensor:

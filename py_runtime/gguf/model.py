@@ -68,10 +68,10 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
     return await read_model(await open_gguf(sources))
 
 
-async def read_model(file: GgufFile) -> GgufModel:
-    """Read the decoder of an open file."""
+async def read_model(file: GgufFile, sees: bool = False) -> GgufModel:
+    """Read the decoder of an open file; `sees`: rows of images may stand in for embeddings."""
     form, values = read_family(file).gguf, read_config(file)
-    config = decoder_config(values)
+    config = decoder_config(values, sees=sees)
     file = split_fused(file, form, config)
     check_tensors(file, config)
     kinds = _kinds(file, config)

@@ -44,6 +44,11 @@ OF_A_LAYER = {
     "linear_attn.dt": "ssm_dt",
     "linear_attn.norm": "ssm_norm",
     "linear_attn.out_proj": "ssm_out",
+    "mamba.in_proj": "ssm_in",
+    "mamba.conv1d": "ssm_conv1d",
+    "mamba.dt": "ssm_dt",
+    "mamba.norm": "ssm_norm",
+    "mamba.out_proj": "ssm_out",
     "mlp.gate_proj": "ffn_gate",
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
@@ -62,6 +67,8 @@ OF_A_LAYER = {
 # Names that differ also in their endings (.weight, .bias), which those above keep.
 WHOLE_NAMES = {
     "linear_attn.decay.weight": "ssm_a",
+    "mamba.decay.weight": "ssm_a",
+    "mamba.skip.weight": "ssm_d",
     CHOICE: "exp_probs_b.bias",
     SINKS: "attn_sinks.weight",
 }

@@ -1,8 +1,9 @@
 """The anatomy of a decoder, read from its program by data flow, never by the names of values.
 
 The residual stream is the chain of sums from the embedding to the last norm. What is added to it
-comes from a branch: a mixer (attention of any kind, a convolution, a delta net), which begins a
-block, or an MLP, experts, and whatever else a block adds.
+comes from a branch: a mixer (attention of any kind, a convolution, a delta net, Mamba), which
+begins a block, unless it reads what the mixer before it reads; or an MLP, experts, and whatever
+else a block adds.
 """
 
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ MIXERS = {
     "inpage.short_conv.default": "short convolution",
     "inpage.conv_silu.default": "delta net",
     "inpage.gated_delta.default": "delta net",
+    "inpage.conv_part_silu.default": "mamba",
+    "inpage.selective_scan.default": "mamba",
 }
 ATTENTIONS = (op_names.SDPA, op_names.WINDOWED, *op_names.ATTEND)
 ATTENTION = "attention"
@@ -189,7 +192,8 @@ class _Reader:
     def _blocks(self, branches: list[Branch], rows: int) -> tuple[Block, ...]:
         groups: list[list[Branch]] = []
         for branch in branches:
-            if branch.is_mixer or not groups:
+            is_beside = groups and branch.norm is not None and branch.norm is groups[-1][0].norm
+            if not groups or (branch.is_mixer and not is_beside):
                 groups.append([])
             groups[-1].append(branch)
         blocks = []
@@ -271,6 +275,8 @@ class _Reader:
             pre = self._activated(post)
             return None if pre is None else Mlp(post, pre, None, down)
         a, b = flow.arg(made, "a"), flow.arg(made, "b")
+        if a == b:  # squared, without a gate
+            return Mlp(post, self._activated(a), None, down)
         for gated, plain in ((a, b), (b, a)):
             pre = self._activated(gated)
             if pre is not None and len(flow.dims(plain)) == 3:

@@ -1,21 +1,16 @@
 """The choice among a repository's files: which are models, and which one is a good choice."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from py_runtime.base.errors import RequestError
 from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
+from py_runtime.gguf.projector_names import label_of
 from py_runtime.hub.listing import HubFile
 
 # Files beside models: projectors of pictures, draft heads, importance matrices.
 BESIDE = ("mmproj", "mtp-", "imatrix")
-LABEL = re.compile(
-    r"(?<![A-Z0-9])(?:UD-)?"
-    r"(?:I?Q[1-9](?:_(?:[0-8]|K|S|M|L|XL|XS|XXS|NL))*|TQ[12]_0|BF16|F16|F32|MXFP4(?:_MOE)?)"
-    r"(?![A-Z0-9])"
-)
 PREFERRED = ("Q4_K_M", "Q4_0", "Q8_0")
 
 
@@ -73,12 +68,6 @@ def choose(repository: str, variants: Sequence[Variant], path: str | None) -> Va
             return variant
     names = ", ".join(variant.files[0].path for variant in variants[:20])
     raise RequestError(f"{repository} has no {path}; it has: {names}", "name_or_url")
-
-
-def label_of(name: str) -> str:
-    """Return what a file's name says of its quantisation; nothing if it says nothing."""
-    found = LABEL.findall(name.upper())
-    return found[-1] if found else ""
 
 
 def _all_present(by_path: Mapping[str, HubFile], paths: Iterable[str]) -> tuple[HubFile, ...]:

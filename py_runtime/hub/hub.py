@@ -8,8 +8,9 @@ from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.download.download import Download
 from py_runtime.download.file_check import ExpectedFile
 from py_runtime.folder.file_set import FileSet
+from py_runtime.gguf.projector_names import label_of
 from py_runtime.hub.address import HUB, MAIN, HubAddress, is_hub_address, parse_address
-from py_runtime.hub.choice import Variant, choose, default_of, label_of, variants_of
+from py_runtime.hub.choice import Variant, choose, default_of, variants_of
 from py_runtime.hub.errors import HubConsentError
 from py_runtime.hub.listing import HubFile, Repository
 from py_runtime.hub.ranges import HubSource

@@ -1,20 +1,33 @@
 """Prompts from messages, and the parts of an answer from its text."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from py_runtime.base.errors import InputError
+from py_runtime.base.errors import InputError, RequestError
+from py_runtime.base.messages import message
 from py_runtime.chat.answer_reader import AnswerReader, ForcedCall, Parts, PartsReader
 from py_runtime.chat.content_spans import ContentSpan, find_contents, wrap_content
 from py_runtime.chat.conventions import convention_of, thoughts_of
+from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.request import ChatRequest, in_plain_words
 from py_runtime.chat.seams import Seams, unmark
 from py_runtime.chat.template import ChatTemplate
 from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.pieces import Piece
+from py_runtime.model.image_prompts import (
+    ImagePrompts,
+    in_parts,
+    in_words,
+    pictures_of,
+    without_pictures,
+)
 from py_runtime.tokens import Tokenizer
 
+TYPED = re.compile(r"""\[\s*['"]type['"]\s*\]|\.type\b""")  # a template that looks at parts
+PROBE = "probe"
 TAIL = 16  # tokens at the end of a prompt, in which a template may begin thoughts
 
 
@@ -31,8 +44,15 @@ class ChatPrompt:
 class ChatPrompts:
     """The prompts of one model, whose template decides how everything is written."""
 
-    def __init__(self, name: str, template: ChatTemplate | None, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self,
+        name: str,
+        template: ChatTemplate | None,
+        tokenizer: Tokenizer,
+        images: ImagePrompts | None = None,
+    ) -> None:
         self._name = name
+        self._images = images
         self._template = template
         self._tokenizer = tokenizer
         self._seams = Seams(tokenizer.control_tokens)
@@ -60,7 +80,14 @@ class ChatPrompts:
         rest = "" if begun else rest
         text, literal = unmark(rendered + rest + self._forced(asked, rendered))
         ids = self._tokenizer.encode(text, add_special_tokens=False, literal=literal, most=most)
+        if self._images is not None:
+            ids = self._images.placed(ids, pictures_of(messages), most)
         return [*ids, *begun]
+
+    def image_tokens(self, turn: Mapping[str, Any]) -> int:
+        """Return how many tokens the images of a message take."""
+        images = self._images
+        return sum(map(images.count, pictures_of([turn]))) if images is not None else 0
 
     def _rendered(
         self,
@@ -77,7 +104,10 @@ class ChatPrompts:
         if self._template is None:
             raise InputError(f"{self._name} has no chat template: use complete()")
         tools: Any = asked.tools or None
-        turns = [dict(message) for message in messages]
+        pictures = pictures_of(messages)
+        if pictures and self._images is None:
+            raise RequestError(message("model_cannot_see", name=self._name), "messages")
+        turns = without_pictures(messages)
         if not self._knows_tools:
             turns, tools = in_plain_words(turns, asked.tools), None
         variables: Any = asked.variables
@@ -88,10 +118,28 @@ class ChatPrompts:
             turn["content"] = wrap(at, turn["content"])
         # Not by the template, which would end the message.
         begun = turns.pop()["content"] if continues and turns[-1]["role"] == "assistant" else ""
+        for turn in turns:
+            content = turn["content"]
+            turn["content"] = in_parts(content) if self._takes_parts else in_words(content)
         rendered = self._template.render(
             turns, add_generation_prompt=True, tools=tools, **variables
         )
+        if self._images is not None:
+            rendered = self._images.written(rendered, pictures)
         return rendered, begun
+
+    @cached_property
+    def _takes_parts(self) -> bool:
+        """Whether the template wants contents as lists of parts, and passes over plain texts."""
+        assert self._template is not None, "whoever renders has one"
+        if not TYPED.search(self._template.source):
+            return False
+        if self._images is not None:
+            return True
+        try:
+            return PROBE not in self._template.render([{"role": "user", "content": PROBE}])
+        except ChatTemplateError:
+            return True
 
     def contents(
         self,

@@ -19,8 +19,10 @@ from py_runtime.gguf.encoder import GgufEncoder, is_encoder, read_encoder
 from py_runtime.gguf.model import GgufModel, read_model
 from py_runtime.gguf.reader import open_gguf
 from py_runtime.gguf.token_rows import GgufTokenRows
+from py_runtime.gguf.tower import Tower, read_tower
 from py_runtime.model.encoder_folder import encoder_folder
 from py_runtime.model.program_sizes import held_bytes, needed_bytes
+from py_runtime.model.seeing_folder import SeeingFolder
 from py_runtime.weights.byte_source import ByteSource
 
 MADE_BY = "GGUF"
@@ -31,10 +33,14 @@ class GgufStore:
 
     end_tokens: frozenset[int] = frozenset()  # all are in what stands for config.json
 
-    def __init__(self, name: str, sources: Sequence[ByteSource]) -> None:
+    def __init__(
+        self, name: str, sources: Sequence[ByteSource], projector: ByteSource | None = None
+    ) -> None:
         self.name = name  # the model's
         self.sources = sources
+        self.projector = projector  # the mmproj file, where there is one
         self._model: GgufModel | GgufEncoder | None = None
+        self._tower: Tower | None = None
 
     async def opened_sources(self) -> Sequence[ByteSource]:
         return self.sources
@@ -42,13 +48,20 @@ class GgufStore:
     async def model(self) -> GgufModel | GgufEncoder:
         if self._model is None:
             file = await open_gguf(await self.opened_sources())
-            self._model = read_encoder(file) if is_encoder(file) else await read_model(file)
+            if is_encoder(file):
+                self._model = read_encoder(file)
+            elif self.projector is None:
+                self._model = await read_model(file)
+            else:
+                projector = await open_gguf([self.projector])
+                self._model = await read_model(file, sees=True)
+                self._tower = read_tower(projector, self._model.config.width)
         return self._model
 
     async def manifest(self) -> Manifest:
         """Return what a manifest would say about the file."""
         model = await self.model()
-        sources = await self.opened_sources()
+        sources = [*await self.opened_sources(), *filter(None, [self.projector])]
         sizes = {source.name: await source.size() for source in sources}
         metadata = model.file.metadata
         licence = "general.license"
@@ -56,7 +69,7 @@ class GgufStore:
             name=self.name,
             parameters=model.parameters,
             context=model.config.context,
-            size=model.file.size,
+            size=sum(sizes.values()),
             gpu_bytes=held_bytes(model.program),
             quantisation=model.quantisation,
             graph=model.file.name,
@@ -77,6 +90,8 @@ class GgufStore:
         manifest = await self.manifest()
         if isinstance(model, GgufEncoder):
             return encoder_folder(manifest, model.program, model.encoding, model.config)
+        if self._tower is not None:
+            return SeeingFolder(manifest, model.program, {}, {}, self._tower)
         return ModelFolder(manifest, model.program, tensors={}, goldens={})
 
     async def read(self, model: ModelFolder, file: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from py_runtime.base.errors import (
     most_counted,
 )
 from py_runtime.base.html import as_html
+from py_runtime.base.messages import message
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.request_texts import is_long
 from py_runtime.base.short_texts import short
@@ -37,6 +38,7 @@ from py_runtime.generation.options import GenerationOptions, negative_of, parse_
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
+from py_runtime.gguf.tower import Tower
 from py_runtime.gpu import CPU, Device
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
@@ -49,11 +51,15 @@ from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.encoder import cannot_write
 from py_runtime.model.encoder_folder import EncoderFolder
+from py_runtime.model.image_encoder import ImageEncoder
+from py_runtime.model.image_prompts import IMAGES, ImagePrompts
 from py_runtime.model.other_prompt import OtherPrompt, Twin
 from py_runtime.model.overlay import Overlaid
+from py_runtime.model.seeing_folder import SeeingFolder
 from py_runtime.model.stores import Store, open_folder
 from py_runtime.program.decoder_form import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
+from py_runtime.vision.picture import picture_of
 
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
@@ -70,6 +76,7 @@ class Model(Overlaid):
         kernels: KernelChoice,
         tokenizer: Tokenizer,
         config: Config,
+        tower: Tower | None = None,
     ) -> None:
         self.store = store
         self.folder = folder
@@ -80,7 +87,14 @@ class Model(Overlaid):
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
-        self.prompts = ChatPrompts(self.manifest.name, self.chat_template, tokenizer)
+        name = self.manifest.name
+        images = ImagePrompts(name, tower.config, tokenizer) if tower is not None else None
+        self.prompts = ChatPrompts(name, self.chat_template, tokenizer, images)
+        self.image_rows = (
+            ImageEncoder(tower, lambda: (self._graph.device, self.kernels.target))
+            if tower is not None
+            else None
+        )
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.token_rows = store.token_rows(folder)
         self.session = Session(self)
@@ -148,7 +162,12 @@ class Model(Overlaid):
         graph = await Graph.load(
             device, folder.program, constants, meter, kernels.target, compile_later=compile_later
         )
-        return cls(store, folder, graph, kernels, tokenizer, config)
+        tower = folder.tower if isinstance(folder, SeeingFolder) else None
+        try:
+            return cls(store, folder, graph, kernels, tokenizer, config, tower)
+        except BaseException:
+            graph.unload()
+            raise
 
     async def rebuild(
         self,
@@ -194,6 +213,13 @@ class Model(Overlaid):
     def chat_tokens(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the prompt that asks for the assistant's next message."""
         return self.prompts.tokens(messages, ChatRequest())
+
+    def image_tokens(self, part: Mapping[str, Any]) -> int:
+        """Return how many tokens an image takes, as a part of a message; RequestError if none."""
+        where = "the image"
+        if self.image_rows is None:
+            raise RequestError(message("model_cannot_see", name=self.manifest.name), "messages")
+        return self.prompts.image_tokens({IMAGES: [picture_of(part, where)]})
 
     # Generating --------------------------------------------------------------------------------
 
@@ -256,6 +282,7 @@ class Model(Overlaid):
             partial(self.tokenizer.encode, most=most),
             self.context,
             options,
+            self.prompts.image_tokens,
         )
         return prompt, dropped, parsed[-1] if continues else None
 
@@ -494,6 +521,8 @@ class Model(Overlaid):
         if self._twin is not None:
             self._twin.unload()
         self.session.drop_loop()
+        if self.image_rows is not None:
+            self.image_rows.unload()
         self.changes.leave()
         graph = self._graph
         while graph.base is not None:  # an op of the user's own is in it, or adapters

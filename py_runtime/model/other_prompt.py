@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
-from py_runtime.generation.session import Session, TokenRows
+from py_runtime.generation.session import ImageRows, Session, TokenRows
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph import Graph
 from py_runtime.model.changed_graph import ChangedGraph
@@ -20,6 +20,7 @@ class TwinnedModel(Protocol):
 
     changes: ChangedGraph
     max_chunk: int
+    image_rows: ImageRows | None
     token_rows: TokenRows | None
 
     @property
@@ -37,7 +38,8 @@ class Twin:
         self._model = model
         self._of: Graph | None = None  # the model's graph that this one belongs to
         self.graph: Graph
-        self.max_chunk, self.token_rows = model.max_chunk, model.token_rows
+        self.max_chunk = model.max_chunk
+        self.image_rows, self.token_rows = model.image_rows, model.token_rows
         self.session = Session(self)
 
     async def logits_after(self, tokens: Sequence[int], cancel: CancelToken) -> np.ndarray:

@@ -137,7 +137,25 @@ def gguf_store(where: str) -> "GgufStore":
 
     file = file_name(where)
     sources = [source_of(where if part == file else beside(where, part)) for part in parts_of(file)]
-    return GgufStore(model_name(file), sources)
+    projector = _projector_beside(where)
+    return GgufStore(model_name(file), sources, projector and source_of(projector))
+
+
+def _projector_beside(where: str) -> str | None:
+    """Return the path of the mmproj file that belongs to a model on this disk, if there is one."""
+    from py_runtime.gguf.part_names import is_first_part  # few models need them
+    from py_runtime.gguf.projector_names import is_projector, projector_for
+
+    if IN_PAGE or is_address(where) or is_projector(file_name(where)):
+        return None
+    try:
+        names = [path.name for path in Path(where).parent.iterdir()]
+    except OSError:
+        return None
+    files = [name for name in names if name.lower().endswith(GGUF)]
+    models = [name for name in files if not is_projector(name) and is_first_part(name)]
+    found = projector_for(file_name(where), files, is_alone=len(models) == 1)
+    return beside(where, found) if found else None
 
 
 def file_name(where: str) -> str:

@@ -1,6 +1,6 @@
 """Convolutions over the last few tokens, channel by channel, that keep what they need of the past.
 
-inpage.short_conv stands between two gates, inpage.conv_silu before an activation.
+inpage.short_conv stands between two gates, the others before an activation.
 """
 
 from py_runtime.base.dtypes import F32
@@ -18,7 +18,7 @@ class CausalConv(Op):
     tokens before start_pos; at position 0 there are none, whatever it holds.
     """
 
-    parts: int  # of a row of x, each as wide as the convolution
+    parts = 1  # of what is convolved of a row of x, each as wide as the convolution
 
     def build(self) -> None:
         self.x = self.tensor("x", F32, rank=3)
@@ -27,14 +27,20 @@ class CausalConv(Op):
         self.start_pos = self.live_int("start_pos")
         self.out = self.tensor("out", F32, rank=3)
         self.width, self.taps = weight.max_dims
+        self.has_bias = self.takes("bias") and self.has("bias")
+        bias = self.tensor("bias", F32, rank=1) if self.has_bias else None
+        self.first = self.integer("first") if self.takes("first") else 0  # column of x
         self.require(
-            self._fits(self.x.max_dims) and self.state.max_dims == (1, self.taps - 1, self.width),
+            self._fits(self.x.max_dims)
+            and (bias is None or bias.max_dims == (self.width,))
+            and self.state.max_dims == (1, self.taps - 1, self.width),
             f"x {list(self.x.max_dims)} and a state {list(self.state.max_dims)} do not fit a "
             f"weight of {list(weight.max_dims)}",
         )
         bind: dict[str, Bindable] = {
             "x": self.x,
             "weight": weight,
+            "bias": bias or weight,
             "state": self.state,
             "start_pos": self.start_pos,
             "out": self.out,
@@ -55,6 +61,9 @@ class CausalConv(Op):
             "width": self.width,
             "taps": self.taps,
             "gated": int(self.parts > 1),
+            "row": dims[2],
+            "first": self.first,
+            "has_bias": int(self.has_bias),
         }
         count = tokens * self.width
         at_once = tokens == 1
@@ -65,7 +74,10 @@ class CausalConv(Op):
             self.move.for_each(self.width, count=self.width, computes=0, moves=1, **sizes)
 
     def _fits(self, x: Dims) -> bool:
-        return self.taps > 1 and x[0] == 1 and x[2] == self.parts * self.width
+        """Return whether x has the columns; where they begin may only be said for one part."""
+        columns = x[2] if self.takes("first") else self.parts * self.width
+        fits = 0 <= self.first <= columns - self.width and x[2] == columns
+        return self.taps > 1 and x[0] == 1 and fits
 
 
 @register("inpage.short_conv.default", args=ARGS, mutates="state", carries="state")
@@ -79,4 +91,12 @@ class ShortConv(CausalConv):
 class ConvSilu(CausalConv):
     """x: [1, tokens, width]: out = silu(conv(x))."""
 
-    parts = 1
+
+@register(
+    "inpage.conv_part_silu.default",
+    args="x weight bias? first state start_pos out",
+    mutates="state",
+    carries="state",
+)
+class ConvPartSilu(CausalConv):
+    """x: [1, tokens, columns]: out = silu(bias + conv(those from `first` on))."""

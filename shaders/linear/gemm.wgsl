@@ -16,10 +16,10 @@ struct Rows {
 }
 
 fn four_rows(rows: array<Row, 4>, columns: EightColumns) -> Rows {
-  let a = dequantised(rows[0], columns);
-  let b = dequantised(rows[1], columns);
-  let c = dequantised(rows[2], columns);
-  let d = dequantised(rows[3], columns);
+  let a = raised(rows[0], columns);
+  let b = raised(rows[1], columns);
+  let c = raised(rows[2], columns);
+  let d = raised(rows[3], columns);
   return Rows(mat4x4f(a[0], b[0], c[0], d[0]), mat4x4f(a[1], b[1], c[1], d[1]));
 }
 
@@ -78,7 +78,8 @@ fn main(
   for (var down = 0u; down < TILE_TOKENS; down++) {
     for (var across = 0u; across < PAIRS; across++) {
       if (token + down < params.shape.tokens && pair + across < params.pairs) {
-        store_pair(token + down, pair + across, vec2f(firsts[down][across], seconds[down][across]));
+        let sums = vec2f(firsts[down][across], seconds[down][across]);
+        store_pair(token + down, pair + across, UNIT * sums);
       }
     }
   }

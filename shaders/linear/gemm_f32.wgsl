@@ -42,13 +42,14 @@ fn fetch(first_token: u32, rows: vec4u, block: u32, k_split: u32, member: u32) -
   return carried;
 }
 
-// Four columns of a row: those of one of the four words of a half.
-fn dequantised_word(held: WeightBlock, half: u32, word: u32) -> vec4f {
+// Four columns of a row, those of one of the four words of a half, before BYTE_UNIT: sums are multiplied by
+// that instead, as GPUs may flush f32 below 2^-126 to zero, and some weights are that small.
+fn raised_word(held: WeightBlock, half: u32, word: u32) -> vec4f {
   let bytes = weight_bytes(held, 2u * half + word / 2u);
-  let values = signed_bytes(select(bytes.y, bytes.x, word % 2u == 0u)) * BYTE_UNIT;
+  let values = signed_bytes(select(bytes.y, bytes.x, word % 2u == 0u));
   let affine = half_affine(held, half % HALVES);
   if (ADDS) {
-    return values * affine.x + affine.y;
+    return values * affine.x + affine.y * (1.0 / BYTE_UNIT);
   }
   return values * affine.x;
 }
@@ -57,10 +58,10 @@ fn store_tiles(carried: Carried, k_split: u32, member: u32) {
   let rows = member % QUADS;
   let word = member / QUADS;
   let weights = transpose(mat4x4f(
-    dequantised_word(carried.blocks[0], k_split, word),
-    dequantised_word(carried.blocks[1], k_split, word),
-    dequantised_word(carried.blocks[2], k_split, word),
-    dequantised_word(carried.blocks[3], k_split, word),
+    raised_word(carried.blocks[0], k_split, word),
+    raised_word(carried.blocks[1], k_split, word),
+    raised_word(carried.blocks[2], k_split, word),
+    raised_word(carried.blocks[3], k_split, word),
   ));
   let tile = k_split * COLUMNS;
   for (var at = 0u; at < 4u; at++) {
@@ -144,7 +145,7 @@ fn main(
       near = near_near[at] + weight_tiles[at * MEMBERS + member];
       far = near_far[at] + weight_tiles[(4u + at) * MEMBERS + member];
     }
-    store_sums(token + at, pair, near);
-    store_sums(token + at, pair + 2u * ACROSS, far);
+    store_sums(token + at, pair, BYTE_UNIT * near);
+    store_sums(token + at, pair + 2u * ACROSS, BYTE_UNIT * far);
   }
 }

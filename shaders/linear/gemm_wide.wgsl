@@ -45,10 +45,10 @@ fn fetch(member: u32, first_token: u32, first_pair: u32, first_octet: u32) -> Bl
     let pair = first_pair + 2u * (member % QUADS);
     let upper = pair_rows(pair);
     let lower = pair_rows(pair + 1u);
-    let a = dequantised(row_at(upper.x), columns);
-    let b = dequantised(row_at(upper.y), columns);
-    let c = dequantised(row_at(lower.x), columns);
-    let d = dequantised(row_at(lower.y), columns);
+    let a = raised(row_at(upper.x), columns);
+    let b = raised(row_at(upper.y), columns);
+    let c = raised(row_at(lower.x), columns);
+    let d = raised(row_at(lower.y), columns);
     blocks.low = transpose(mat4x4f(a[0], b[0], c[0], d[0]));
     blocks.high = transpose(mat4x4f(a[1], b[1], c[1], d[1]));
   }
@@ -118,6 +118,7 @@ fn main(
     for (var other = 0u; other < K_SPLITS; other++) {
       sums += x_tiles[at * WORKGROUP + other * MEMBERS + member];
     }
+    sums *= UNIT;
     if (token < params.shape.tokens && pair < params.pairs) {
       store_pair(token, pair, sums.xy);
     }

@@ -14,12 +14,15 @@ override SCALE_PER_OCTET: bool = false;
 fn block_dot(row: Row, at: array<EightColumns, OCTETS>, values: Block) -> f32 {
   let left = sixteen(row, at[0], at[1]);
   let right = sixteen(row, at[2], at[3]);
-  let dots = vec4f(
+  var dots = vec4f(
     octet_dot(left.low, values.a),
     octet_dot(left.high, values.b),
     octet_dot(right.low, values.c),
     octet_dot(right.high, values.d),
   );
+  if (UNIT != 1.0) {
+    dots *= UNIT;
+  }
   let first = affine(row, at[0]);
   if (!SCALE_PER_OCTET) {
     return first.x * dot(dots, vec4f(1.0)) + first.y * dot(values.sums, vec4f(1.0));

@@ -12,7 +12,7 @@ const OCTETS = 2u;  // columns that an invocation takes at a time, in eights
 // The dot product over two octets. An octet past the end is clamped: x is zero there.
 fn pair_dot(row: Row, at: array<EightColumns, 2>, low: Octet, high: Octet) -> f32 {
   let weights = sixteen(row, at[0], at[1]);
-  let dots = vec2f(octet_dot(weights.low, low.values), octet_dot(weights.high, high.values));
+  let dots = UNIT * vec2f(octet_dot(weights.low, low.values), octet_dot(weights.high, high.values));
   let first = affine(row, at[0]);
   if (!SCALE_PER_OCTET) {
     return first.x * (dots.x + dots.y) + first.y * (low.sum + high.sum);

@@ -1,7 +1,7 @@
-// out[token] = Σ_j weight[:, j] · z[token - (taps - 1) + j], channel by channel; what lies before the first token
-// is in `state`, and at position 0 it is nothing.
-// gated: x: [tokens, 3, width] holds b, c and u; z = b · u, and out is multiplied with c.
-// Else x: [tokens, width] is z, and out becomes silu(out).
+// out[token] = bias + Σ_j weight[:, j] · z[token - (taps - 1) + j], channel by channel; what lies before the first
+// token is in `state`, and at position 0 it is nothing. Not all have a bias.
+// x: [tokens, row]. gated: a row holds b, c and u; z = b · u, and out is multiplied with c.
+// Else it holds z from column `first` on, and out becomes silu(out).
 // weight: [width, taps]; state: [taps - 1, width], the last z before the first token; out: [tokens, width].
 
 #include "kernel.h"
@@ -24,22 +24,21 @@ INLINE f32x4 z_at(const Channels *own, u32 place) {
   if (place < held) {
     return own->state ? load_lanes(own->state + place * width + own->channel, own->lanes, 0) : splat(0);
   }
-  u32 token = place - held;
-  if (!own->params->gated) return load_lanes(own->x + token * width + own->channel, own->lanes, 0);
-  const f32 *b = own->x + token * 3 * width + own->channel;
+  const f32 *b = own->x + (place - held) * own->params->row + own->params->first + own->channel;
+  if (!own->params->gated) return load_lanes(b, own->lanes, 0);
   return load_lanes(b, own->lanes, 0) * load_lanes(b + 2 * width, own->lanes, 0);
 }
 
-static void convolve(const Channels *own, const f32 *weight, u32 token, f32 *out) {
+static void convolve(const Channels *own, const f32 *weight, const f32 *bias, u32 token, f32 *out) {
   u32 width = own->params->width, taps = own->params->taps;
-  f32x4 sums = {};
+  f32x4 sums = own->params->has_bias ? load_lanes(bias + own->channel, own->lanes, 0) : splat(0);
   for (u32 tap = 0; tap < taps; tap++) {
     f32x4 weights = {};
     for (u32 lane = 0; lane < own->lanes; lane++) weights[lane] = weight[(own->channel + lane) * taps + tap];
     sums = fma4(weights, z_at(own, token + tap), sums);
   }
   if (own->params->gated) {
-    sums *= load_lanes(own->x + (token * 3 + 1) * width + own->channel, own->lanes, 0);
+    sums *= load_lanes(own->x + token * own->params->row + width + own->channel, own->lanes, 0);
   } else {
     sums = silu4(sums);
   }
@@ -63,7 +62,7 @@ KERNEL(states_causal_conv, 16) {
     u32 token = at / params->width;
     own.channel = at % params->width;
     own.lanes = min_u32(lanes_at(at, last), params->width - own.channel);
-    if (params->computes) convolve(&own, BUFFER(const f32, weight), token, BUFFER(f32, out));
+    if (params->computes) convolve(&own, BUFFER(const f32, weight), BUFFER(const f32, bias), token, BUFFER(f32, out));
     if (params->moves) move_state(&own, state);
   }
 }

@@ -1,7 +1,7 @@
-// out[token] = Σ_j weight[:, j] · z[token - (taps - 1) + j], channel by channel; what lies before the
-// first token is in `state`, and at position 0 it is nothing.
-// gated: x: [tokens, 3, width] holds b, c and u; z = b · u, and out is multiplied with c.
-// Else x: [tokens, width] is z, and out becomes silu(out).
+// out[token] = bias + Σ_j weight[:, j] · z[token - (taps - 1) + j], channel by channel; what lies before the
+// first token is in `state`, and at position 0 it is nothing. Not all have a bias.
+// x: [tokens, row]. gated: a row holds b, c and u; z = b · u, and out is multiplied with c.
+// Else it holds z from column `first` on, and out becomes silu(out).
 // weight: [width, taps]; state: [taps - 1, width], the last z before the first token; out: [tokens, width].
 // The state moves on once nobody needs the old one: with one token each invocation does it for its
 // channel, with more a second dispatch does (computes = 0).
@@ -13,6 +13,9 @@ struct Params {
   width: u32,
   taps: u32,
   gated: u32,
+  row: u32,
+  first: u32,
+  has_bias: u32,
   computes: u32,
   moves: u32,
 }
@@ -21,10 +24,11 @@ const WORKGROUP = 64u;
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weight: array<f32>;
-@group(0) @binding(2) var<storage, read_write> state: array<f32>;
-@group(0) @binding(3) var<uniform> start_pos: vec4i;
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;
-@group(0) @binding(5) var<uniform> params: Params;
+@group(0) @binding(2) var<storage, read> bias: array<f32>;
+@group(0) @binding(3) var<storage, read_write> state: array<f32>;
+@group(0) @binding(4) var<uniform> start_pos: vec4i;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(6) var<uniform> params: Params;
 
 // `place` is the token's plus taps - 1: places below that are the state's.
 fn z(place: u32, channel: u32) -> f32 {
@@ -35,12 +39,11 @@ fn z(place: u32, channel: u32) -> f32 {
     }
     return state[place * params.width + channel];
   }
-  let token = place - held;
+  let at = (place - held) * params.row + params.first + channel;
   if (params.gated == 0u) {
-    return x[token * params.width + channel];
+    return x[at];
   }
-  let first = token * 3u * params.width + channel;
-  return x[first] * x[first + 2u * params.width];
+  return x[at] * x[at + 2u * params.width];
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -57,11 +60,14 @@ fn main(
   let channel = index % params.width;
   if (params.computes != 0u) {
     var sum = 0.0;
+    if (params.has_bias != 0u) {
+      sum = bias[channel];
+    }
     for (var tap = 0u; tap < params.taps; tap++) {
       sum += weight[channel * params.taps + tap] * z(token + tap, channel);
     }
     if (params.gated != 0u) {
-      sum *= x[(token * 3u + 1u) * params.width + channel];
+      sum *= x[token * params.row + params.width + channel];
     } else {
       sum /= 1.0 + exp(-sum);
     }

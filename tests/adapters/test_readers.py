@@ -51,6 +51,11 @@ def test_configs_that_are_refused(config: dict[str, Any], text: str) -> None:
         read(**config)
 
 
+def test_a_family_whose_matrices_are_multiplied() -> None:
+    with pytest.raises(InpageError, match="matrices that Falcon-H1 multiplies"):
+        read(family="falcon_h1")
+
+
 def test_tensors_that_are_refused() -> None:
     tensors = peft_tensors(FACTORS)
     first = next(iter(tensors))

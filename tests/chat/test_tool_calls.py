@@ -119,6 +119,12 @@ WRITTEN: dict[str, tuple[str, str, tuple[str, str, list[Any]]]] = {
         'Yes.\nfunctools[{"name": "weather", "arguments": {"city": "Köln", "days": 3}}]',
         ("Yes.", "", ONE),
     ),
+    "Nemotron": (
+        '<TOOLCALL> </think> "parameters"',
+        '<think>\nHm.\n</think>\n<TOOLCALL>[{"name": "weather", "arguments": {"city": "Köln", '
+        '"days": 3}}, {"name": "now", "arguments": {}}]</TOOLCALL>',
+        ("", "Hm.", TWO),
+    ),
     "Granite": (
         "<|tool_call|>",
         '<|tool_call|>[{"name": "now", "arguments": {}}]',

@@ -31,6 +31,8 @@ OF_GPUS = {
     "reduce/rms_norm": "reduce/rms_norm_wide",
     "states/gated_delta_wide": "states/gated_delta",
     "states/gated_norm": "states/gated_norm_wide",
+    "states/scan_starts": "states/selective_scan",
+    "states/selective_scan_wide": "states/selective_scan",
 }
 # A fragment whose own slot says all that matters to C.
 TOLD_BY_ITS_SLOT = {"shared/weights/octets_blocks"}

@@ -11,10 +11,13 @@ import pytest
 from py_runtime.base.model_errors import ModelError
 from py_runtime.decoder.config import (
     ATTENTION,
+    BESIDE,
     CLAMPED,
     DELTA_NET,
     GELU,
     LOCAL,
+    MAMBA,
+    NOTHING,
     SHORT_CONV,
     SIGMOID,
     SILU,
@@ -28,9 +31,17 @@ from py_runtime.decoder.config import (
     MlpPart,
     NormPart,
     RopePart,
+    ScanSizes,
 )
 from py_runtime.decoder.config_json import decoder_config, layer_kinds, ropes
-from py_runtime.decoder.limits import MAX_EXPERTS, MAX_KEYS, MAX_PER_LAYER, MAX_TAPS, MAX_USED
+from py_runtime.decoder.limits import (
+    MAX_EXPERTS,
+    MAX_KEYS,
+    MAX_PER_LAYER,
+    MAX_STATE,
+    MAX_TAPS,
+    MAX_USED,
+)
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 ROPE = {"rope_type": "default", "rope_theta": 1e4}
@@ -67,7 +78,7 @@ PLAIN = DecoderConfig(
         is_gated=False,
     ),
     rope=RopePart(rotated=14, scaled_queries=False),
-    mixer=MixerPart(conv_taps=0, delta=None),
+    mixer=MixerPart(conv_taps=0, delta=None, scan=None),
     mlp=MlpPart(hidden=109, activation=SILU, has_bias=False, experts=None),
     norms=NormPart(place="before", eps=1e-5),
     kinds=(),
@@ -94,6 +105,17 @@ GEMMA_4 = {
     "layer_types": [SLIDING, FULL] * 2 + [FULL],
     "rope_parameters": {SLIDING: ROPE, FULL: ROPE},
     "hidden_size_per_layer_input": 11,
+}
+GRANITE_H = {
+    "model_type": "granitemoehybrid",
+    "layer_types": ["linear_attention"] * 2 + ["full_attention"] * 3,
+    "residual_multiplier": 0.25,
+    "mamba_n_heads": 6,
+    "mamba_d_head": 7,
+    "mamba_d_state": 10,
+    "mamba_n_groups": 3,
+    "mamba_d_conv": 4,
+    "mamba_norm_groups": 1,
 }
 EXPERTS = {"model_type": "qwen3_moe", "num_experts": 9, "num_experts_per_tok": 4}
 
@@ -199,6 +221,43 @@ def test_a_delta_net_and_its_boundaries() -> None:
     assert tiled.mixer.delta == replace(delta, tiled=True)
     for key_dim in (1, MAX_KEYS):
         assert read(**DELTA | {"linear_key_head_dim": key_dim}).mixer.delta
+
+
+def test_mamba_and_its_boundaries() -> None:
+    config = read(**GRANITE_H)
+    scan = config.mixer.scan
+    assert scan == ScanSizes(
+        heads=6,
+        head_dim=7,
+        state_dim=10,
+        groups=3,
+        norm_groups=1,
+        norm_eps=1e-5,
+        conv_bias=True,
+        proj_bias=False,
+    )
+    assert (scan.values, scan.columns, scan.projected) == (42, 102, 150)
+    assert [kind.mixer for kind in config.kinds[:3]] == [MAMBA, MAMBA, ATTENTION]
+    assert config.norms.eps == pytest.approx(1e-5 / 0.25**2)  # of the stream alone
+    for rows in (1, MAX_STATE):
+        assert read(**GRANITE_H | {"mamba_d_state": rows}).mixer.scan
+    for wrong in ({"mamba_d_state": MAX_STATE + 1}, {"mamba_n_groups": 4}, {"mamba_n_heads": 0}):
+        with pytest.raises(ModelError):
+            read(**GRANITE_H | wrong)
+
+
+def test_a_layer_may_be_one_part_or_have_two_mixers() -> None:
+    nemotron = read(
+        **GRANITE_H
+        | {"model_type": "nemotron_h", "position_embedding_type": None}
+        | {"layer_types": ["linear_attention", "mlp", "full_attention"] + ["mlp"] * 2}
+    )
+    assert [kind.mixer for kind in nemotron.kinds[:3]] == [MAMBA, NOTHING, ATTENTION]
+    assert [kind.has_mlp for kind in nemotron.kinds[:3]] == [False, True, False]
+    assert nemotron.tables == []
+    falcon = read(**GRANITE_H | {"model_type": "falcon_h1", "layer_types": ["hybrid"] * 5})
+    assert set(falcon.kinds) == {LayerKind(mixer=BESIDE)}
+    assert falcon.tables == ["cos", "sin"]
 
 
 def test_experts_with_nothing_said_of_them() -> None:

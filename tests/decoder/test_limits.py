@@ -14,6 +14,10 @@ def test_a_delta_nets_key_may_be_as_wide_as_the_kernel_takes() -> None:
     assert figures_of("states/fragments/delta")["MAX_KEYS"] == limits.MAX_KEYS
 
 
+def test_a_state_of_mamba_may_have_as_many_rows_as_the_kernel_takes() -> None:
+    assert figures_of("states/fragments/scan")["MAX_STATE"] == limits.MAX_STATE
+
+
 def test_the_clamped_gate_has_the_kernels_numbers() -> None:
     gate = dict(all_shaders().file("linear/fragments/gate_clamped").constants)
     assert float(gate["STEEPNESS"]) == mixtures.CLAMPED_ALPHA

@@ -50,7 +50,7 @@ def make_model(family: str, sizes: dict[str, Any] | None = None) -> PreTrainedMo
                 parameter.uniform_(0.5, 1.5)
             elif name.endswith("bias"):
                 parameter.normal_(0, 0.2)
-            elif name.endswith("sinks"):
+            elif name.endswith("sinks") or name.endswith(".D"):
                 parameter.normal_(0, 1)
             elif name.endswith("A_log"):
                 parameter.uniform_(-3, 1)

@@ -28,7 +28,12 @@ from tests.export.family_configs import ROWS
 ARCHITECTURES = {name: row["gguf"] for name, row in ROWS.items() if "gguf" in row}
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
 PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3")
+PERMUTED += ("granitehybrid", "nemotron_h")  # the latter in vain: its heads do not turn
+SCANNING = ("granitehybrid", "falcon-h1", "nemotron_h")  # Mamba-2 in some layers or all
+FLOATS = ("ssm_a", "ssm_d", "ssm_norm")  # of two dims
 PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen35")
+FALCON_H1 = tuple(name for name, own in ARCHITECTURES.items() if own == "falcon-h1")
+NO_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 
 
 def write_gguf(
@@ -58,7 +63,8 @@ def write_gguf(
     head_dim = _widest_head(config)
     writer.add_key_length(head_dim)
     writer.add_value_length(head_dim)
-    writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
+    names = ("norm_eps", "layer_norm_epsilon", "rms_norm_eps")
+    writer.add_layer_norm_rms_eps(next(getattr(config, n) for n in names if hasattr(config, n)))
     if config.model_type in ("lfm2", "lfm2_moe"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
     if config.model_type in ("qwen3_moe", "lfm2_moe", "gpt_oss"):
@@ -70,7 +76,10 @@ def write_gguf(
         writer.add_leading_dense_block_count(config.num_dense_layers)
         writer.add_expert_gating_func(ExpertGatingFuncType.SIGMOID)
         writer.add_expert_weights_scale(config.routed_scaling_factor)
-    if architecture == "granitemoe":
+    if architecture in SCANNING:
+        _add_mamba(writer, config)
+    is_granite = architecture in ("granitemoe", "granitehybrid")
+    if is_granite and config.num_local_experts:
         _add_granite_experts(writer, config)
     if config.model_type == "granitemoehybrid":
         writer.add_rope_scaling_finetuned(config.position_embedding_type == "rope")
@@ -83,7 +92,8 @@ def write_gguf(
     _add_window(writer, config)
     _add_tokenizer(writer, config.vocab_size)
     for name, values in converted(model, architecture):
-        is_float = name.endswith(".bias") or values.ndim == 1 or "conv" in name.split(".")[-2]
+        is_float = values.ndim == 1 or "conv" in name.split(".")[-2] or name.endswith(".bias")
+        is_float = is_float or any(part in FLOATS for part in name.split("."))
         own = MXFP4 if architecture == "gpt-oss" and "_exps" in name else kind
         data = values if is_float else quantize(values, own)
         writer.add_tensor(name, data, raw_dtype=None if is_float else own)
@@ -109,6 +119,8 @@ def _head_dim(config: PretrainedConfig) -> int:
 def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int | list[int]:
     if config.model_type == "gemma4_text":
         return [int(layer.mlp.intermediate_size) for layer in model.model.layers]
+    if config.model_type == "nemotron_h":
+        return [config.intermediate_size * (kind == "mlp") for kind in config.layer_types]
     if config.model_type == "lfm2":  # whose config has another number, to be rounded
         return int(model.model.layers[0].feed_forward.w1.out_features)
     if getattr(config, "num_local_experts", 0):
@@ -119,9 +131,8 @@ def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int | list[int]
 def _kv_heads(config: PretrainedConfig) -> int | list[int]:
     """None in layers that convolve; the converter of hybrids says it of each layer."""
     heads = int(config.num_key_value_heads)
-    if config.model_type == "granitemoehybrid":
-        return [heads] * int(config.num_hidden_layers)
-    if config.model_type not in ("lfm2", "lfm2_moe"):
+    hybrids = ("lfm2", "lfm2_moe", "granitemoehybrid", "nemotron_h")
+    if config.model_type not in hybrids:
         return heads
     return [heads * (kind == "full_attention") for kind in config.layer_types]
 
@@ -130,7 +141,7 @@ def _kv_heads(config: PretrainedConfig) -> int | list[int]:
 
 
 def _add_rope(writer: GGUFWriter, config: PretrainedConfig) -> None:
-    rope: dict[str, Any] = config.rope_parameters
+    rope: dict[str, Any] = getattr(config, "rope_parameters", None) or NO_ROPE
     rope = rope.get("full_attention", rope)
     writer.add_rope_freq_base(rope["rope_theta"])
     turned = _widest_head(config)
@@ -195,7 +206,7 @@ def _add_gemma4(writer: GGUFWriter, config: PretrainedConfig) -> None:
 
 
 def _add_scales(writer: GGUFWriter, config: PretrainedConfig, family: str) -> None:
-    if hasattr(config, "embedding_multiplier"):
+    if hasattr(config, "embedding_multiplier") and family not in FALCON_H1:
         writer.add_embedding_scale(config.embedding_multiplier)
         writer.add_residual_scale(config.residual_multiplier)
         writer.add_logit_scale(config.logits_scaling)
@@ -212,6 +223,23 @@ def _add_granite_experts(writer: GGUFWriter, config: PretrainedConfig) -> None:
     writer.add_expert_used_count(config.num_experts_per_tok)
     if getattr(config, "shared_intermediate_size", 0):
         writer.add_expert_shared_feed_forward_length(config.shared_intermediate_size)
+
+
+def _add_mamba(writer: GGUFWriter, config: PretrainedConfig) -> None:
+    heads, head_dim, state, groups, taps = mamba_sizes(config)
+    writer.add_ssm_conv_kernel(taps)
+    writer.add_ssm_state_size(state)
+    writer.add_ssm_group_count(groups)
+    writer.add_ssm_time_step_rank(heads)
+    writer.add_ssm_inner_size(heads * head_dim)
+
+
+def mamba_sizes(config: PretrainedConfig) -> tuple[int, ...]:
+    """Return heads, columns and rows of a head, groups, and taps."""
+    names = ("mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv")
+    if config.model_type == "nemotron_h":
+        names = ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel")
+    return tuple(int(getattr(config, name)) for name in names)
 
 
 def _add_delta_net(writer: GGUFWriter, config: PretrainedConfig) -> None:
@@ -282,6 +310,8 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
                 width = _widest_head(config) if is_full else _head_dim(config)
                 zeros = np.zeros((config.num_key_value_heads * width, values.shape[1]), np.float32)
                 yield f"blk.{number}.attn_k.weight", zeros
+        if architecture in SCANNING:
+            name, values = _of_mamba(name, values, config)
         if values.ndim == 3:  # a convolution: [channels, 1, taps]
             values = values[:, 0]
         if architecture in PLUS_ONE and name.endswith("norm.weight"):
@@ -329,6 +359,42 @@ def _of_interleaved_experts(name: str, values: np.ndarray) -> Iterator[tuple[str
     for part, own in parts.items():
         path = whole.rpartition(".")[0]
         yield gguf_name(f"{path}.{part}{ending}", "gpt-oss"), np.ascontiguousarray(own)
+
+
+def _of_mamba(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[str, np.ndarray]:
+    """Compute, rename and shape what the converter does; Falcon-H1's multipliers are computed."""
+    name = name.replace("dt_bias", "dt_proj.bias")
+    if config.model_type == "nemotron_h":
+        name = name.replace("model.", "backbone.", 1)
+    if config.model_type == "falcon_h1":
+        values = values * _falcon_multiplier(name, config)
+    if name.endswith("A_log"):
+        return name, -np.exp(values)[:, np.newaxis]
+    if name.endswith(".D"):
+        return name, values[:, np.newaxis]
+    if name.endswith(("mamba.norm.weight", "mixer.norm.weight")):
+        return name, values.reshape(mamba_sizes(config)[3], -1)
+    return name, values
+
+
+def _falcon_multiplier(name: str, config: PretrainedConfig) -> Any:
+    heads, head_dim, state, groups, _ = mamba_sizes(config)
+    runs = (heads * head_dim, heads * head_dim, groups * state, groups * state, heads)
+    ahead, (gate, down) = config.attention_in_multiplier, config.mlp_multipliers
+    parts = np.repeat(np.array(config.ssm_multipliers, np.float32), runs)[:, np.newaxis]
+    by_part = {
+        "in_proj": parts * config.ssm_in_multiplier,
+        "mamba.out_proj": config.ssm_out_multiplier,
+        "q_proj": ahead,
+        "k_proj": ahead * config.key_multiplier,
+        "v_proj": ahead,
+        "o_proj": config.attention_out_multiplier,
+        "gate_proj": gate,
+        "down_proj": down,
+        "lm_head": config.lm_head_multiplier,
+        "embed_tokens": config.embedding_multiplier,
+    }
+    return np.float32(next((by_part[part] for part in by_part if f"{part}.weight" in name), 1.0))
 
 
 def _as_tiled(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[str, np.ndarray]:

@@ -183,7 +183,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no tokenizer": (remove("tokenizer.json"), "has no tokenizer.json"),
     "unknown architecture": (
         configure(model_type="mamba"),
-        "the architecture 'mamba' is not supported; these are: exaone, exaone4, gemma, gemma2",
+        "the architecture 'mamba' is not supported; these are: exaone, exaone4, falcon_h1, gemma, ",
     ),
     "quantised already": (
         configure(quantization_config={"quant_method": "fp8"}),
@@ -309,7 +309,13 @@ def test_an_end_that_only_the_text_part_of_a_config_names() -> None:
     assert all_ends({"text_config": None, "eos_token_id": 4}) == [4]
 
 
-GRANITE = {"model_type": "granitemoehybrid", "layer_types": ["mamba", "attention"]}
+GRANITE_H = {
+    "model_type": "granitemoehybrid",
+    "layer_types": ["mamba", "attention"],
+    "hidden_size": 2048,
+    "num_local_experts": 0,
+    "mamba_n_heads": 64,
+}
 
 
 @pytest.mark.parametrize(
@@ -321,14 +327,26 @@ GRANITE = {"model_type": "granitemoehybrid", "layer_types": ["mamba", "attention
             "Granite 3 with experts, Granite with a shared expert, LFM2 with experts, Qwen3 with "
             "experts",
         ),
-        (GRANITE | {"num_local_experts": 0}, "of the types full_attention, linear_attention"),
-        (GRANITE | {"num_local_experts": 8}, "of the types full_attention, linear_attention"),
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "ME"}, "are of the types"),
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M" * 513}, "_pattern is 'MM"),
+        ({"model_type": "nemotron_h", "mamba_hidden_act": "gelu"}, "only silu is supported"),
+        (GRANITE_H | {"time_step_limit": [0.0, 0.1]}, r"kept within \[0.0, 0.1\]"),
+        (GRANITE_H | {"mamba_d_state": 300}, "mamba_d_state is 300; 1 to 256 is supported"),
+        (GRANITE_H | {"mamba_n_groups": 3}, "3 groups do not share 64 heads of 64 evenly"),
+        ({"model_type": "falcon_h1", "mlp_bias": True}, "its matrices have biases"),
+        ({"model_type": "falcon_h1", "mamba_rms_norm": True}, "normalised ahead of their gate"),
+        ({"model_type": "falcon_h1", "lm_head_multiplier": 0.0}, "logits are multiplied with 0"),
     ],
 )
-def test_other_experts_and_mamba_are_refused(given: dict[str, Any], words: str) -> None:
-    config = read_config({"num_hidden_layers": 2, **given})
+def test_other_experts_and_mixers_are_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ExportError, match=words):
-        decoder_config(config, None)
+        decoder_config(read_config({"num_hidden_layers": 2, **given}), None)
+
+
+@pytest.mark.parametrize("most", [float("inf"), "Infinity", {"__float__": "Infinity"}])
+def test_time_steps_without_bounds_are_spelt_in_several_ways(most: Any) -> None:
+    given = {"num_hidden_layers": 2, **GRANITE_H, "time_step_limit": [0.0, most]}
+    assert decoder_config(read_config(given), None).mixer.scan is not None
 
 
 def test_heads_have_an_even_width() -> None:

@@ -33,6 +33,7 @@ CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
 MAX_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
 MAX_WITH_SCALED_QUERIES = 10  # q, k and v are computed and turned one by one
 MAX_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention, or of experts
+MAX_WITH_MAMBA = 13  # with experts and a shared one behind
 # Embedding and its scale, the last layer's sum, the last row, head, scale and cap of logits.
 OUTSIDE = 8
 OUTSIDE_OF_ROWS = 5  # further ones, for what is added to the rows
@@ -40,6 +41,7 @@ NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embedd
 WITH_OWN_ROWS = ("gemma 4",)
 WITH_SCALED_QUERIES = ("ministral 3",)  # prompts reach beyond the original context
 GRANITE_MIXTURES = ("granite 3 moe", "granite shared moe", "granite 4 moe")
+MAMBAS = ("granite 4 h", "granite 4 h moe", "falcon-h1", "falcon-h1 with norms", "nemotron-h")
 HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe", "lfm2-moe", "gpt-oss", *GRANITE_MIXTURES)
 # Between them these have every switch and every kernel.
 IN_THE_PAGE = (
@@ -53,6 +55,9 @@ IN_THE_PAGE = (
     "qwen3-moe",
     "gpt-oss",
     "granite shared moe",
+    "granite 4 h moe",
+    "falcon-h1",
+    "nemotron-h",
 )
 
 
@@ -103,6 +108,8 @@ def compare(family: str, found: dict[str, Any]) -> None:
     compare_answers(family, found)
     layers = FAMILIES[family].get("num_hidden_layers", SIZES["num_hidden_layers"])
     most = MAX_OF_A_HYBRID if family in HYBRIDS else MAX_DISPATCHES
+    if family in MAMBAS:
+        most = MAX_WITH_MAMBA
     if family in WITH_SCALED_QUERIES:
         most = MAX_WITH_SCALED_QUERIES
     outside = OUTSIDE

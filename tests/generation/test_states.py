@@ -16,7 +16,7 @@ from tests.runners import NativeRunner
 
 pytestmark = pytest.mark.torch
 
-FAMILY = "lfm2"
+FAMILIES = ("lfm2", pytest.param("falcon-h1", marks=pytest.mark.thorough))
 PROMPT = [3 + (7 * place + place * place) % 200 for place in range(60)]
 NEW = [3 + 11 * place % 200 for place in range(20)]
 FIELDS = {"temperature": 0, "max_tokens": 19, "ignore_eos": True}
@@ -31,10 +31,12 @@ class Asked:
         return self._runner.run("tests.generation.state_cases", case, data=self._data, steps=steps)
 
 
-@pytest.fixture(scope="module")
-def asked(native: NativeRunner, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+@pytest.fixture(scope="module", params=FAMILIES)
+def asked(
+    request: pytest.FixtureRequest, native: NativeRunner, tmp_path_factory: pytest.TempPathFactory
+) -> Asked:
     path = tmp_path_factory.mktemp("states") / "x.gguf"
-    write_gguf(path, FAMILY, ARCHITECTURES[FAMILY], Kind.F32)
+    write_gguf(path, request.param, ARCHITECTURES[request.param], Kind.F32)
     return Asked(native, np.frombuffer(path.read_bytes(), np.uint8))
 
 

@@ -230,7 +230,7 @@ def test_8_factors_of_frequencies() -> None:
 UNSUPPORTED = {
     "another architecture": (
         {"general.architecture": "gptneox"},
-        "the architecture 'gptneox' is not supported; these are: bert, exaone, exaone4, gemma, ",
+        "the architecture 'gptneox' is not supported; these are: bert, exaone, exaone4, falcon-h1",
     ),
     "pictures": ({"general.architecture": "clip"}, "the part of a model that sees pictures, not"),
     "an adapter": ({"general.type": "adapter"}, "is an adapter for a model, not a model; give"),

@@ -36,6 +36,7 @@ FAMILIES = {
     "mistral": "llama",
     "lfm2": "lfm2",
     "qwen3.5": "qwen35",
+    "nemotron-h": "nemotron_h",
 }
 ROOM = 64  # bytes before what is written
 

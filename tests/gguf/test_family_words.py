@@ -45,6 +45,19 @@ DELTA = {
 }
 ROUTED = {"num_local_experts": 8, "num_experts_per_tok": 3, "norm_topk_prob": True}
 MIXED = ROUTED | {"moe_intermediate_size": 11}
+SCANNED = {
+    "mamba_n_heads": 6,
+    "mamba_d_head": 7,
+    "mamba_d_state": 10,
+    "mamba_n_groups": 3,
+    "mamba_d_conv": 4,
+    "mamba_norm_groups": 3,
+}
+KINDS_OF_LAYERS = {"attention.head_count_kv": CONV["attention.head_count_kv"]}
+LINEAR_OR_FULL = [
+    FULL if kv else "linear_attention"
+    for kv in CONV["attention.head_count_kv"]  # type: ignore[attr-defined]
+]
 CONVOLVED = {
     "layer_types": [FULL if kv else "conv" for kv in CONV["attention.head_count_kv"]],  # type: ignore[attr-defined]
     "conv_L_cache": 3,
@@ -171,6 +184,28 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "qwen35",
         SSM | {"full_attention_interval": 3},
         DELTA | {"layer_types": [FULL if n % 3 == 0 else "linear_attention" for n in range(1, 10)]},
+    ),
+    (
+        "granitehybrid",
+        SSM | KINDS_OF_LAYERS,
+        SCANNED
+        | {"attention_multiplier": ROOT, "model_type": "granitemoehybrid"}
+        | {"layer_types": LINEAR_OR_FULL},
+    ),
+    (
+        "granitehybrid",
+        SSM | KINDS_OF_LAYERS | ROUTING | SCALED,
+        SCANNED
+        | MULTIPLIED
+        | ROUTED
+        | {"model_type": "granitemoeshared", "layer_types": LINEAR_OR_FULL},
+    ),
+    (
+        "nemotron_h",
+        SSM | KINDS_OF_LAYERS | {"feed_forward_length": [0, 0, 0, 7, *[0] * 5]},
+        SCANNED
+        | {"position_embedding_type": None}
+        | {"layer_types": [*LINEAR_OR_FULL[:3], "mlp", *LINEAR_OR_FULL[4:]]},
     ),
     (
         "gpt-oss",

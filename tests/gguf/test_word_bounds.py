@@ -7,9 +7,11 @@ import pytest
 from py_runtime.decoder.limits import (
     MAX_EXPERTS,
     MAX_HEAD_DIM,
+    MAX_HEADS,
     MAX_HIDDEN,
     MAX_KEYS,
     MAX_PER_LAYER,
+    MAX_STATE,
     MAX_TAPS,
     MAX_USED,
 )
@@ -30,10 +32,17 @@ from tests.gguf.small_keys import (
     words_of,
 )
 
+NEMOTRON = SSM | {
+    "attention.head_count_kv": CONV["attention.head_count_kv"],
+    "feed_forward_length": [0] * LAYERS,
+}
 BOUNDS = [  # the key, the least and the most it may be, and the word it becomes
     ("qwen35", SSM, "full_attention_interval", 1, 1 << 10, None),
     ("qwen35", SSM, "ssm.conv_kernel", 2, MAX_TAPS, "linear_conv_kernel_dim"),
     ("qwen35", SSM, "ssm.state_size", 1, MAX_KEYS, "linear_key_head_dim"),
+    ("nemotron_h", NEMOTRON, "ssm.state_size", 1, MAX_STATE, "mamba_d_state"),
+    ("nemotron_h", NEMOTRON, "ssm.conv_kernel", 2, MAX_TAPS, "mamba_d_conv"),
+    ("nemotron_h", NEMOTRON, "ssm.group_count", 1, MAX_HEADS, "mamba_n_groups"),
     ("lfm2", CONV, "shortconv.l_cache", 2, MAX_TAPS, "conv_L_cache"),
     ("qwen3moe", EXPERTS, "expert_feed_forward_length", 1, MAX_HIDDEN, "moe_intermediate_size"),
     ("qwen3moe", EXPERTS, "expert_count", 3, MAX_EXPERTS, "num_local_experts"),
@@ -83,6 +92,9 @@ def test_bounds(
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("qwen35", SSM | {"ssm.inner_size": 43}),
     ("qwen35", SSM | {"ssm.inner_size": 0}),
+    ("granitehybrid", SSM),  # which layers have Mamba
+    ("nemotron_h", NEMOTRON | {"feed_forward_length": [0] * (LAYERS - 1)}),
+    ("nemotron_h", NEMOTRON | {"ssm.inner_size": 43}),
     ("exaone4", {WINDOW: 31, PATTERN: 0}),
     ("exaone4", {WINDOW: 31, PATTERN: (1 << 10) + 1}),
     ("exaone4", {WINDOW: 31, PATTERN: [True] * (LAYERS - 1)}),

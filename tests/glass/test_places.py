@@ -16,7 +16,7 @@ from tests.export.checkpoints import save_checkpoint
 pytestmark = pytest.mark.torch
 
 # Own rows of tokens and sums folded over a layer's end, convolutions, delta nets, experts.
-FAMILIES = ("gemma 4", "lfm2", "qwen3.5", "granite 4 moe")
+FAMILIES = ("gemma 4", "lfm2", "qwen3.5", "granite 4 moe", "falcon-h1", "nemotron-h")
 WIDE = KernelTarget(wide=True, lanes=32, storage_buffers=10)
 
 

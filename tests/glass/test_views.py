@@ -68,6 +68,9 @@ def test_attention(wanted: dict[str, np.ndarray], found: Any) -> None:
     attention = found["attention"]
     pattern = wanted["blocks.1.attn.hook_pattern"][0]
     assert difference(attention["patterns"][0], pattern) < CLOSE
+    some = found["attention of some"]
+    assert difference(some["patterns"][0], pattern[:, -3:, -3:]) < CLOSE
+    assert some["texts"] == attention["texts"][-3:]
     assert [(each["layer"], each["head"]) for each in attention["heads"]] == [
         (1, head) for head in range(len(pattern))
     ]

@@ -26,6 +26,9 @@ async def views(
         return {
             "lens": await lens(model, tokens, race=3, at=-2, positions=[4, -1]),
             "attention": await attention(model, tokens, layers=attending),
+            "attention of some": await attention(
+                model, tokens, layers=attending, positions=[-3, -2, -1], labels=False
+            ),
             "norms": await norms(model, tokens, outliers=3),
             "neurons": await neurons(model, tokens, k=4, promoted=3, position=5)
             if has_neurons

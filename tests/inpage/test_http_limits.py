@@ -1,5 +1,6 @@
 """The limits for clients of `inpage api`: odd texts, too much, too slowly, and too many at once."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -8,9 +9,13 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.server import ServerState
 
 from inpage import http_server
 from inpage.http_api import create_api
@@ -18,6 +23,7 @@ from py_runtime.base.errors import ContextLengthError
 from py_runtime.tokens import Tokenizer
 from tests.conftest import START_SECONDS
 from tests.fuzz.request_targets import unloaded
+from tests.runners import wait
 from tests.tools.small_site import serving_app
 
 JSON = {"Content-Type": "application/json"}
@@ -240,6 +246,80 @@ def test_a_body_that_trickles(impatient: int) -> None:
             except ConnectionError:
                 return
     pytest.fail("the server waits forever")
+
+
+BIG = 64 << 20  # more than the system takes in for a client that does not read
+
+
+async def in_pieces(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer as far as the reader has read."""
+    await send({"type": "http.response.start", "status": 200})
+    for _ in range(64):
+        await send({"type": "http.response.body", "body": bytes(BIG // 64), "more_body": True})
+    await send({"type": "http.response.body"})
+
+
+async def all_at_once(scope: Scope, receive: Receive, send: Send) -> None:
+    """Complete an answer while nothing of it is read."""
+    await send({"type": "http.response.start", "status": 200})
+    await send({"type": "http.response.body", "body": bytes(BIG)})
+
+
+@pytest.mark.parametrize("keep_alive", [0, START_SECONDS])
+@pytest.mark.parametrize("app", [in_pieces, all_at_once])
+def test_a_client_that_never_reads_its_answer(
+    app: ASGIApp, keep_alive: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer may be under way or complete, and its connection be closing already."""
+    monkeypatch.setattr(http_server, "READ_SECONDS", 0.1)
+    ended = threading.Event()
+
+    class Watched(http_server.ImpatientProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            ended.set()
+
+    with (
+        serving_app(app, http=Watched, timeout_keep_alive=keep_alive) as port,
+        socket.create_connection(("127.0.0.1", port)) as connection,
+    ):
+        connection.sendall(head(port, 0))
+        assert ended.wait(START_SECONDS), "the server waits forever"
+
+
+class Reader:
+    """A transport whose client takes some of what is left, each time it is looked at."""
+
+    def __init__(self, *left: int) -> None:
+        self.left = list(left)
+        self.aborted = False
+
+    def get_write_buffer_size(self) -> int:
+        return self.left.pop(0)
+
+    def is_closing(self) -> bool:
+        return True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_a_client_that_reads_slowly_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only one that has taken nothing since the last look."""
+    monkeypatch.setattr(http_server, "READ_SECONDS", 0)
+
+    async def cut_with(*left: int) -> list[int]:
+        config = uvicorn.Config(in_pieces, http=http_server.ImpatientProtocol)
+        protocol = http_server.ImpatientProtocol(config, ServerState(), {})
+        reader = Reader(*left)
+        protocol.transport, protocol.flow = cast("Any", reader), FlowControl(cast("Any", reader))
+        protocol.watch_reader()
+        while reader.left and not reader.aborted:
+            await asyncio.sleep(0)
+        return reader.left
+
+    assert wait(cut_with(3, 2, 1, 0, 0, 0)) == []
+    assert wait(cut_with(3, 2, 2, 1, 0)) == [1, 0]
 
 
 # Too many ----------------------------------------------------------------------------------------

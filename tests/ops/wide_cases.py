@@ -23,7 +23,7 @@ WIDE: list[Case] = [
     by_int8_planes(case) if multiplies_blocks(case) else case
     for case in CASES
     if case.name.startswith(
-        ("sdpa", "rms_norm", "linear", "swiglu", "qkv", "q_rotary", "gated_delta")
+        ("sdpa", "rms_norm", "linear", "swiglu", "qkv", "q_rotary", "gated_delta", "selective_scan")
     )
 ]
 

@@ -1,11 +1,13 @@
 """Sparse autoencoders that users drop: the panel of features, from the file to steering."""
 
+import io
 import json
 
+import numpy as np
 import pytest
 from playwright.sync_api import FilePayload, Locator, expect
 
-from tests.glass.written_autoencoders import NAME, autoencoder_files
+from tests.glass.written_autoencoders import NAME, autoencoder_files, random_tensors
 from tests.web.test_engine_room import exported, panel
 from tests.web.test_looks import assert_accessible
 from tests.web.user import User
@@ -132,11 +134,18 @@ def test_a_file_that_names_no_hook_asks_for_it(user: User, width: int) -> None:
     expect(features.get_by_role("button", name="Open a sparse autoencoder")).to_be_visible()
 
 
+def compressed(width: int) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **random_tensors("gemma scope", width, FEATURES))
+    return file.getvalue()
+
+
 def test_a_file_that_does_not_suit_says_why(user: User, width: int) -> None:
     features = panel(user, "features", "Features")
     faults = {
         "reads activations of width 7": autoencoder_files("saelens", 7, FEATURES),
         "give both files together": {NAME: autoencoder_files("eleuther", width, FEATURES)[NAME]},
+        "is compressed: write the file anew with numpy.savez": {"params.npz": compressed(width)},
     }
     for said, files in faults.items():
         user.drop(files)

@@ -21,7 +21,8 @@ Water boils at a temperature of
 She plays the piano, the violin and""".splitlines()
 texts = []
 for start in progress(starts):
-    pieces = model.complete(start, max_tokens=40, temperature=0.8, seed=len(texts))
+    options = {"max_tokens": 40, "ignore_eos": True, "temperature": 0.8, "seed": len(texts)}
+    pieces = model.complete(start, **options)
     texts.append(start + "".join([piece.text async for piece in pieces]))
 
 # %%

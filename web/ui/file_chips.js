@@ -2,13 +2,14 @@
 
 /** @import { Attachment } from "./chats.js" */
 
+import { isImage } from "./chats.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { emit } from "./events.js";
 import { copyText } from "./notices.js";
 import { styleSheet } from "./styles.js";
 import { inWords, line, t } from "./wording.js";
 
-const PROSE = ["pdf", "text", "txt", "md", "markdown"]; // kinds that are not code
+const PROSE = ["image", "pdf", "text", "txt", "md", "markdown"]; // kinds that are not code
 const BLOCK = 4000; // characters that a browser lays out together, or a few more
 const FRAMES = 5; // until a place in a long text stands still
 const AT_ONCE = 50; // blocks between two looks of the browser at the user
@@ -32,8 +33,17 @@ export function chipOf(file) {
   partOf(chip, "name").textContent = open.title = file.name;
   partOf(chip, "facts").textContent = factsOf(file);
   open.onclick = () => read(file);
+  showPicture(chip, file);
   return chip;
 }
+
+/** Puts a small picture of an image into its chip. @type {(chip: HTMLElement, file: Attachment) => void} */
+export function showPicture(chip, file) {
+  if (isImage(file) && file.text && !chip.querySelector("img")) partOf(chip, "open").prepend(pictureOf(file));
+}
+
+/** @type {(file: Attachment) => HTMLImageElement} */
+const pictureOf = ({ name, text }) => Object.assign(new Image(), { alt: name, src: text });
 
 /** Words a file's length, and how much of it this is. @type {(file: Attachment, isTooLong?: boolean) => string} */
 export function factsOf({ bytes, inParts, names, pages, search, starts, tokens, whole }, isTooLong = false) {
@@ -60,8 +70,13 @@ export function read(file, span = { start: 0, end: 0 }) {
   readerText.replaceChildren();
   readerText.classList.toggle("code", !PROSE.includes(kind));
   readerCopy.onclick = () => copyText(text);
+  readerCopy.hidden = isImage(file);
   reader.showModal();
   readerText.scrollTop = 0;
+  if (isImage(file)) {
+    readerText.append(pictureOf(file));
+    return;
+  }
   const blocks = starts.length ? pagesOf(file, span) : blocksOf(text, 0, text.length, span);
   let isSought = span.end > 0;
   const slice = () => {
@@ -70,9 +85,8 @@ export function read(file, span = { start: 0, end: 0 }) {
       const { value, done } = blocks.next();
       if (done) return;
       readerText.append(value);
-    }
-    const mark = isSought && readerText.querySelector("mark");
-    if (mark) {
+      const mark = isSought && value.querySelector("mark");
+      if (!mark) continue;
       isSought = false;
       showPlace(mark);
     }

@@ -4,6 +4,7 @@
 
 import { answers } from "./answers.js";
 import { remove, tokensOf } from "./attaching.js";
+import { isImage } from "./chats.js";
 import { countDraft, files, send, setFiles, write } from "./composer.js";
 import { page, partOf } from "./elements.js";
 import { on } from "./events.js";
@@ -96,7 +97,7 @@ function buttonOf(words, act) {
 
 /** Offers what can be done with files of any length. @param {DraftFile[]} longest */
 function waysWith(longest) {
-  const whole = longest.filter(({ search }) => !search);
+  const whole = longest.filter((file) => !isImage(file));
   if (!whole.length) return [];
   const [file, ...others] = whole;
   /** @type {(inParts: number) => void} */

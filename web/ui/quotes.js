@@ -1,6 +1,6 @@
 // The passages that an answer was given, as quotes below it: a click opens the file where one stands.
 
-/** @import { Passage, Sources } from "./chats.js" */
+/** @import { Passage, Sources } from "./chat_types.js" */
 
 import { shown } from "./chats.js";
 import { copyOf, page, partOf } from "./elements.js";

@@ -2,7 +2,7 @@
 // as the context has room for, or the file is summarised in parts. A question keeps what was found for it.
 
 /** @import { Answer } from "./answers.js" */
-/** @import { Attachment, ChatMessage, Passage, Sources } from "./chats.js" */
+/** @import { Attachment, ChatMessage, Passage, Sources } from "./chat_types.js" */
 
 import { promptOf } from "./answers.js";
 import { wholeOf } from "./chats.js";

@@ -6,7 +6,7 @@ from py_runtime.decoder.family import FamilyGroup
 # The bars and underlines are DeepSeek's own letters.
 SEPARATOR = "<｜tool▁sep｜>"  # noqa: RUF001
 CALLS = Convention(
-    rank=6,
+    rank=7,
     known_by=("<｜tool▁call▁begin｜>",),  # noqa: RUF001
     calls=(Markers("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", DEEPSEEK),),  # noqa: RUF001
     forced="<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",  # noqa: RUF001

@@ -1,15 +1,17 @@
 """Granite 3 and 4: embeddings, residuals, scores and logits have multipliers; some have experts.
 
-A Granite 4 without Mamba layers is a Granite 3 whose MLP has the name of a shared one, and with
-experts it is a Granite that has a shared one beside them.
+A Granite 4 is a Granite 3 whose MLP has the name of a shared one, and with experts it is a Granite
+that has a shared one beside them. Of Granite 4 H, most layers are Mamba-2.
 """
 
+from py_runtime.decoder.config import MAMBA
 from py_runtime.decoder.conventions import JSON_AFTER_TOKEN, JSON_IN_TAGS
 from py_runtime.decoder.family import CheckpointForm, Family, FamilyGroup, GgufForm
 from py_runtime.decoder.gguf_words import GgufKeys, routing
-from py_runtime.decoder.limits import MAX_EXPERTS, MAX_HIDDEN, SCALES
+from py_runtime.decoder.limits import MAX_EXPERTS, MAX_HEADS, MAX_HIDDEN, SCALES
 from py_runtime.decoder.mixtures import Mixture
-from py_runtime.decoder.words import Words
+from py_runtime.decoder.scans import check_steps, mamba_keys
+from py_runtime.decoder.words import FULL, MAMBA_GROUPS, Words
 
 # Keys of GGUF files → what config.json calls them.
 MULTIPLIERS = {
@@ -18,6 +20,7 @@ MULTIPLIERS = {
     "logit_scale": "logits_scaling",
     "attention.scale": "attention_multiplier",
 }
+LINEAR = "linear_attention"  # in layer_types
 # In checkpoints all experts of a layer are one tensor, gate and up of an expert another's halves.
 EXPERT_TENSORS = {
     "mlp.gate": "block_sparse_moe.router.layer",
@@ -51,9 +54,33 @@ def gguf_words_with_experts(keys: GgufKeys, values: Words, rope: Words) -> Words
     return words | {"model_type": "granitemoeshared", "shared_intermediate_size": shared}
 
 
-def hybrid_words(whole: Words) -> Words:
-    """Take one with experts for the family that it is, but for Mamba layers, which are refused."""
-    return {"model_type": "granitemoeshared"} if whole.get("num_local_experts") else {}
+def gguf_hybrid_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
+    """Take layers without heads for keys and values for Mamba-2."""
+    words = gguf_words_with_experts(keys, values, rope)
+    layers = values["num_hidden_layers"]
+    kv_heads = keys.integers("attention.head_count_kv", layers, 0, MAX_HEADS)
+    has_experts = "num_local_experts" in words
+    return {
+        **words,
+        **mamba_keys(keys),
+        "model_type": "granitemoeshared" if has_experts else "granitemoehybrid",
+        "layer_types": [FULL if heads else LINEAR for heads in kv_heads],
+    }
+
+
+def hybrid_words(values: Words) -> Words:
+    """Check what is not computed."""
+    check_steps(values)
+    return {}
+
+
+def hybrid_words_after(whole: Words) -> Words:
+    """Take one with experts for the family that it is. All columns are normalised together.
+
+    A GGUF file may say otherwise.
+    """
+    mixed = {"model_type": "granitemoeshared"} if whole.get("num_local_experts") else {}
+    return {MAMBA_GROUPS: whole.get(MAMBA_GROUPS, 1), **mixed}
 
 
 GROUP = FamilyGroup(
@@ -70,14 +97,22 @@ GROUP = FamilyGroup(
         ),
         Family(
             model_type="granitemoehybrid",
-            known_as="Granite 4 without Mamba",
+            known_as="Granite 4",
             checkpoint=CheckpointForm(
                 fused={
                     "shared_mlp.input_linear": ("mlp.gate_proj", "mlp.up_proj"),
                     "shared_mlp.output_linear": ("mlp.down_proj",),
                 },
-                words_after=hybrid_words,
+                words=hybrid_words,
+                words_after=hybrid_words_after,
             ),
+            gguf=GgufForm(
+                architecture="granitehybrid",
+                pairs_side_by_side=True,
+                computed=(*MULTIPLIERS, "expert_count"),
+                words=gguf_hybrid_words,
+            ),
+            mixers={LINEAR: MAMBA},
         ),
         Family(
             model_type="granitemoe",
@@ -101,6 +136,7 @@ GROUP = FamilyGroup(
                     "shared_mlp.output_linear": ("shared_mlp.down_proj",),
                 },
             ),
+            mixers={LINEAR: MAMBA},
             mixture=Mixture(stacked=True, has_shared=True),
         ),
     ),

@@ -6,7 +6,7 @@ from py_runtime.decoder.gguf_words import windows_everywhere
 
 # Llama 3.1 to 3.3. Their marks stand in templates of others, too.
 CALLS = Convention(
-    rank=8,
+    rank=9,
     known_by=('"parameters"', "<|python_tag|>"),
     calls=(
         Markers("<|python_tag|>", "", KNOWN_JSON),

@@ -9,7 +9,7 @@ from py_runtime.base.errors import RequestError
 from py_runtime.glass.cache import ActivationCache
 from py_runtime.glass.given import texts_of, tokens_of
 from py_runtime.glass.runs import run_with_cache
-from py_runtime.glass.views.common import Data, Progress, ignore
+from py_runtime.glass.views.common import Data, Progress, checked_places, ignore
 from py_runtime.glass.workspace import Workspace
 from py_runtime.model import Model
 
@@ -24,12 +24,14 @@ async def attention(
     given: Any,
     *,
     layers: Any = None,
+    positions: Any = None,
     labels: bool = True,
     progress: Progress = ignore,
     cancel: CancelToken | None = None,
 ) -> Data:
     """Return the patterns of layers [layers, heads, S, S], and what their heads do.
 
+    With `positions`, patterns are of these queries and keys only; all the text is read.
     Scores are shares of attention, from 0 to 1: on the token before, the first one, earlier ones of
     the same kind, all over this text; and, over random tokens that come twice, on what followed the
     same token the first time (induction). A head with a clear one is labelled by it; by the first
@@ -44,6 +46,7 @@ async def attention(
             f"layers with attention are {', '.join(map(str, having)) or 'none'}", "layers"
         )
     names = [f"blocks.{layer}.attn.hook_pattern" for layer in listed]
+    places = checked_places(positions, len(tokens), "positions")
 
     def first(done: int, total: int) -> None:
         progress(done, total * (2 if labels else 1))
@@ -54,9 +57,10 @@ async def attention(
     found: Data = {
         "layers": listed,
         "tokens": tokens,
-        "texts": texts_of(model, tokens),
+        "positions": places,
+        "texts": texts_of(model, [tokens[place] for place in places]),
         # Layers may differ in their number of heads.
-        "patterns": [cache[name][0] for name in names],
+        "patterns": [cache[name][0][:, places][:, :, places] for name in names],
     }
     if labels:
         random = _repeated(model)

@@ -17,8 +17,8 @@ fn share_of_dot(at: u32, token: u32, lane: u32) -> f32 {
     let weights = sixteen(row, low_columns, high_columns);
     let first = affine(row, low_columns);
     let second = affine(row, high_columns);
-    sum += first.x * octet_dot(weights.low, low) + first.y * octet_sum(low)
-      + second.x * octet_dot(weights.high, high) + second.y * octet_sum(high);
+    let dots = UNIT * vec2f(octet_dot(weights.low, low), octet_dot(weights.high, high));
+    sum += first.x * dots.x + first.y * octet_sum(low) + second.x * dots.y + second.y * octet_sum(high);
   }
   return sum;
 }

@@ -1,7 +1,7 @@
 // MXFP4: 4-bit floats, times a power of two. See blocks_q8_0.wgsl for the interface.
 // scales: exponents, a byte a block, from 2^-127 to 2^127. GPUs may flush f32 below 2^-126 to zero, so scales
-// are twice as large and bytes count quarters: only values that are as small themselves are lost. For the
-// largest exponent the bytes are doubled instead, as no f32 is 2^128.
+// are twice as large and bytes count quarters, which products apply last: only values looked up that are as
+// small themselves are lost. For the largest exponent the bytes are doubled instead, as no f32 is 2^128.
 // needs: nothing
 
 const HALVES = 1u;

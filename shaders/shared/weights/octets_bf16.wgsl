@@ -1,6 +1,8 @@
 // Weights in bf16, K / 4 vectors a row.
 // needs: shared/weights/places
 
+const UNIT = 1.0;
+
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;
 
 fn widened(words: vec2u) -> vec4f {

@@ -1,6 +1,7 @@
 // Octets of any weight that has a file blocks_*: an octet is taken out of its block.
 // needs: shared/weights/places, shared/weights/float_octet, blocks = shared/weights/blocks_*
 
+const UNIT = BYTE_UNIT;
 const OCTETS_OF_HALF = 4u / HALVES;
 
 fn row_at(row: u32) -> Row {
@@ -12,14 +13,14 @@ fn columns_at(octet: u32) -> EightColumns {
 }
 
 fn quants(row: Row, columns: EightColumns) -> mat2x4f {
-  return BYTE_UNIT * float_octet(load_block(row.start, columns.group), columns.octet & 3u);
+  return float_octet(load_block(row.start, columns.group), columns.octet & 3u);
 }
 
 fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   let held = load_block(row.start, low.group);
   return Sixteen(
-    BYTE_UNIT * float_octet(held, low.octet & 3u),
-    BYTE_UNIT * float_octet(held, high.octet & 3u),
+    float_octet(held, low.octet & 3u),
+    float_octet(held, high.octet & 3u),
   );
 }
 

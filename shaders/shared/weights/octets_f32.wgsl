@@ -1,6 +1,8 @@
 // Weights in f32, K / 4 vectors a row.
 // needs: shared/weights/places
 
+const UNIT = 1.0;
+
 @group(0) @binding(0) var<storage, read> weight: array<vec4f>;
 
 fn row_at(row: u32) -> Row {

@@ -2,6 +2,8 @@
 // weight: [rows, K / 8] words; scales: [rows, K / 32] words of (scale, minimum).
 // needs: shared/weights/places, shared/weights/packed_values
 
+const UNIT = 1.0;
+
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 

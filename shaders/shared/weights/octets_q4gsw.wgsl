@@ -1,6 +1,8 @@
 // 4-bit weights with one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
 // needs: shared/weights/places, shared/weights/packed_values, @row_scales
 
+const UNIT = 1.0;
+
 // Whether the even column of each byte is in its high nibble.
 override HIGH_FIRST: bool = false;
 

@@ -2,6 +2,8 @@
 // nibble. Rows are K / 2 bytes: with K % 8 == 4 every other row begins in the middle of a word.
 // needs: shared/weights/places, shared/weights/packed_values
 
+const UNIT = 1.0;
+
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 

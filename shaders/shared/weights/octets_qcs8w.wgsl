@@ -1,6 +1,8 @@
 // 8-bit weights with one f32 scale a row: value * scale. weight: [rows, K / 4] words.
 // needs: shared/weights/places, shared/weights/packed_values
 
+const UNIT = 1.0;
+
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 

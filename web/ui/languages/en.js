@@ -94,6 +94,8 @@ export const messages = {
   processor_lost: "the processor's threads ended too often",
   smaller_models: "{fault}. Smaller models here: {models}",
   smaller_model: "{name} ({gpu_bytes:bytes})",
+  model_cannot_see: "{name} cannot see images: load a model that can, or leave them out",
+  images_not_in_prompt: "the chat template leaves out images, or a message spells their token",
   encoder_cannot_write: "{name} is a text encoder: it makes vectors of texts, for search and comparison, and cannot write text; load another model to chat with",
   model_not_loadable: "{name} cannot be loaded: {fault}",
   no_such_model: "no model found with the name “{name}”; there are: {names}",

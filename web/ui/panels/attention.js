@@ -66,12 +66,13 @@ async function look() {
     if (!having.includes(layer)) throw new Error(having.length ? t`Layer ${layer} has no attention; these have: ${having.join(", ")}` : t`No layer of this model has attention.`);
     const tokens = await tokensOf(form);
     all = tokens.length;
-    return inpage.glass("attention", { tokens: tokens.slice(-MOST), layers: [layer] }, watch);
+    const positions = tokens.map((_, place) => place).slice(-MOST);
+    return inpage.glass("attention", { tokens, positions, layers: [layer] }, watch);
   });
   if (!answer) return;
   found = answer;
   parts.cut.hidden = all <= MOST;
-  parts.cut.textContent = t`The last ${MOST} of ${all} tokens are read, as if the text began there.`;
+  parts.cut.textContent = t`The last ${MOST} of ${all} tokens are shown: what they read of earlier ones is not.`;
   link(dock, form);
   query = -1;
   choose(0);

@@ -5,6 +5,7 @@
 
 import { colourAt, isLight } from "../colours.js";
 import { on } from "../events.js";
+import { openPanel } from "../panels.js";
 import { styleSheet } from "../styles.js";
 import { decimal, line, t } from "../wording.js";
 import { legend, link, rowOf, textForm, tokensOf, visibleText, watched } from "./inside.js";
@@ -152,7 +153,7 @@ function drawState() {
     : inpage.loaded
       ? t`A sparse autoencoder takes what a model computes apart into features. Choose its .safetensors or .npz file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
       : waiting ? t`${waiting[0].name} is opened as soon as a model is loaded.` : t`Load a model to look at its features.`;
-  const train = !state && inpage.loaded && make("button", { type: "button", onclick: () => { location.hash = "#panel=notebook&experiment=autoencoder"; } }, t`Train a small one in the notebook`);
+  const train = !state && inpage.loaded && make("button", { type: "button", onclick: () => openPanel("notebook", { experiment: "autoencoder" }) }, t`Train a small one in the notebook`);
   fill(parts.tools, state && hookField(state), button, train, state && make("button", { type: "button", onclick: close }, t`Close`));
   parts.whole.hidden = !state?.hook;
   drawFound();
