@@ -73,7 +73,7 @@ function isFact(value, depth = 0) {
 }
 
 /** @param {any} value */
-const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => each === null || isFact(each));
+const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => (each ?? null) === null || isFact(each));
 
 /**
  * @param {any} message
