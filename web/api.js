@@ -117,7 +117,7 @@ export function createInpage(listeners) {
     },
     python: (code, { onPrint: onEvent, signal, asText = false } = {}) =>
       client.call("python", { code: String(code), is_told: !!onEvent, as_text: asText }, { onEvent, signal }),
-    notebook: (call, fields, { onEvent, signal } = {}) => client.call(call, fields, { onEvent, signal }),
+    call: (name, fields, { onEvent, signal } = {}) => client.call(name, fields, { onEvent, signal }),
     onNotice(listener) {
       noticeListeners.add(listener);
       return () => noticeListeners.delete(listener);

@@ -144,6 +144,8 @@ export interface Calls {
   chat: { request: object };
   complete: { request: object };
   embed: { request: object };
+  /** `fields`: those of the action, in py_runtime/app/document_calls.py. */
+  documents: { action: "open" | "embed" | "search" | "parts", fields: object };
   count_tokens: { messages: Message[] };
   verify: { thorough: boolean };
   /** `fields`: those of the view; `model`: the name of a loaded one, where it is not to be the last. */

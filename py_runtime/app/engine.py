@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -47,6 +48,7 @@ from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
     from py_runtime.app.adapter_calls import AdapterCalls
+    from py_runtime.app.document_calls import DocumentCalls
     from py_runtime.app.hub_calls import HubCalls
     from py_runtime.app.outer_page import OuterPage
     from py_runtime.model.pte_store import PteFiles
@@ -58,7 +60,7 @@ FETCHING = 0.9  # of a load from the Hub
 CALLS = (
     *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
     *("adapters", "samplers"),
-    *("chat", "complete", "embed", "count_tokens", "verify", "glass"),
+    *("chat", "complete", "embed", "documents", "count_tokens", "verify", "glass"),
 )
 
 
@@ -444,6 +446,18 @@ class Engine:
             raise RequestError("a request is an object", None)
         with self.loaded.asked(request.get("model"), cancel, for_texts=True) as loaded:
             return await create_embeddings(loaded.model, request, cancel)
+
+    async def documents(
+        self, *, action: Any = None, fields: Any = None, cancel: CancelToken
+    ) -> Json:
+        """Search documents that are longer than a context: the actions are in document_calls.py."""
+        return await self._documents.call(action, fields, cancel)
+
+    @cached_property
+    def _documents(self) -> "DocumentCalls":
+        from py_runtime.app.document_calls import DocumentCalls  # few need it
+
+        return DocumentCalls(self.loaded)
 
     async def count_tokens(self, *, messages: Any = None) -> Json:
         model = writer(self.loaded.find(None).model)

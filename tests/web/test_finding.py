@@ -265,8 +265,8 @@ def test_other_files_are_named_with_what_can_be_dropped(tab: User) -> None:
     expect(tab.notices).to_contain_text("cat.bmp is not a text. What can be dropped: models")
     tab.drop({"empty.txt": b" "})
     expect(tab.notices).to_contain_text("empty.txt is empty.")
-    tab.drop({"big.log": b"x" * 2_100_000})
-    expect(tab.notices).to_contain_text("big.log is too large to attach: it has 2.1 MB")
+    tab.drop({"big.log": b"x" * 5_100_000})
+    expect(tab.notices).to_contain_text("big.log is too large to attach: it has 5.1 MB")
     tab.dismiss_notices()
 
 

@@ -7,6 +7,7 @@ import { saveChat, store } from "./chat_storage.js";
 import { isImage, titleOf, wholeOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
+import { lazy } from "./lazy.js";
 import { pathOf, versionsOf } from "./message_tree.js";
 import { isListed, loading } from "./models.js";
 import { requestOptions } from "./settings.js";
@@ -40,6 +41,7 @@ export const packed = (ids) => ids.map((id) => `${id.toString(36)}.`).join("");
 /** @param {string} tokens */
 export const unpacked = (tokens) => tokens.split(".").slice(0, -1).map((id) => parseInt(id, 36));
 
+const loadSearching = lazy(() => import("./searching.js"));
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
 const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended
@@ -65,10 +67,14 @@ function paint(painting) {
   }
 }
 
-/** @typedef {Pick<ChatMessage, "content" | "attachments"> & { role: "system" | ChatMessage["role"] }} Asked */
+/** @typedef {Pick<ChatMessage, "content" | "attachments" | "sources"> & { role: "system" | ChatMessage["role"] }} Asked */
 
-/** Gives what the model reads. @type {(system: string, messages: Asked[]) => Message[]} */
-export const promptOf = (system, messages) => [/** @type {Asked} */ ({ role: "system", content: system }), ...messages].map(asMessage).filter(({ content }) => content?.length);
+/** Gives what the model reads: of what was found for questions, only for the last one. @type {(system: string, messages: Asked[]) => Message[]} */
+export function promptOf(system, messages) {
+  const last = messages.findLast(({ role }) => role === "user");
+  const asked = messages.map((message) => (message === last ? message : { ...message, sources: undefined }));
+  return [/** @type {Asked} */ ({ role: "system", content: system }), ...asked].map(asMessage).filter(({ content }) => content?.length);
+}
 
 /** @type {(message: Asked) => Message} */
 function asMessage(message) {
@@ -99,8 +105,10 @@ async function write(mine) {
     paint(() => mine.painted?.grow());
     const settings = { ...requestOptions(), ...mine.options };
     const begun = begin(message, mine.chat, settings);
-    const path = pathOf(mine.chat);
-    const messages = promptOf(mine.chat.system, path.slice(0, path.indexOf(message) + 1));
+    const whole = pathOf(mine.chat);
+    const path = whole.slice(0, whole.indexOf(message) + 1);
+    if (path.some(({ attachments }) => attachments?.some(({ search }) => search))) await (await loadSearching()).findSources(mine, path, settings);
+    const messages = promptOf(mine.chat.system, path);
     if (begun && !message.content) messages.push({ role: "assistant", content: "" });
     const chunks = inpage.chat.completions.create({
       messages,

@@ -2,17 +2,19 @@
 // are imported. For any other file, a notice says which kinds can be opened.
 
 /** @import { DraftFile } from "./composer.js" */
+/** @import { Found } from "./folders.js" */
 
 import { promptOf } from "./answers.js";
 import { files, setFiles } from "./composer.js";
 import { page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { chipOf, factsOf, loadStyles, showPicture } from "./file_chips.js";
+import { chosenFolder, filesIn, textOf, textOfFolder } from "./folders.js";
 import { lazy } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
 import { faultOf, inWords, line, t } from "./wording.js";
 
-const MAX_BYTES = 2_000_000;
+const MAX_BYTES = 5_000_000;
 const MAX_PDF_BYTES = 50_000_000;
 const IMAGE = /\.(png|jpe?g|webp|gif)$/i; // by its name, or, pasted, by its type
 
@@ -21,9 +23,17 @@ const loadFiles = lazy(() => import("./chat_files.js"));
 const loadImages = lazy(() => import("./image_files.js"));
 const loadPdf = lazy(() => import("./pdf.js"));
 
-/** Takes files in, as what they hold, in their order. @param {File[]} given */
-export async function attach(given) {
-  for (const file of given) await take(file);
+/** Takes files and folders in, as what they hold, in their order. @type {(given: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
+export async function attach(given, entries = []) {
+  if (given[0]?.webkitRelativePath) {
+    const { name, found } = chosenFolder(given);
+    return takeFolder(name, async () => found);
+  }
+  for (const [at, file] of given.entries()) {
+    const entry = entries[at];
+    if (entry?.isDirectory) takeFolder(entry.name, () => filesIn(/** @type {FileSystemDirectoryEntry} */ (entry)));
+    else await take(file);
+  }
 }
 
 /** @param {File} file */
@@ -41,17 +51,7 @@ async function take(file) {
   else notify(t`${name} is empty.`);
 }
 
-/** Reads a file's text; undefined where it is none. @param {File} file */
-async function textOf(file) {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
-    return text.includes("\0") ? undefined : text;
-  } catch {
-    return undefined;
-  }
-}
-
-/** @type {(file: File, kind: string) => DraftFile} */
+/** @type {(file: { name: string, size: number }, kind: string) => DraftFile} */
 const fileOf = ({ name, size }, kind) => ({ name, title: name, kind, text: "", bytes: size, pages: 0, starts: [], tokens: 0, whole: 0 });
 
 /** @param {File} given */
@@ -74,18 +74,29 @@ async function takeImage(given) {
 }
 
 /** @param {File} given */
-async function takePdf(given) {
-  const { name } = given;
+const takePdf = (given) => takeSlowly(fileOf(given, "pdf"), async (signal) => {
+  const { textOfPdf } = await loadPdf();
+  const { text, starts, pages } = await textOfPdf(given, signal);
+  return { text, starts, pages, title: starts.length < pages ? line(given.name, t`the first ${starts.length} of ${pages} pages`) : given.name };
+});
+
+/** @type {(name: string, find: () => Promise<Found[]>) => Promise<void>} */
+const takeFolder = (name, find) => takeSlowly({ ...fileOf({ name, size: 0 }, "folder"), names: [] }, async (signal) => {
+  const { left, ...folder } = await textOfFolder(await find(), signal);
+  if (!folder.names.length) throw new Error(t`there is no text in it that could be read`);
+  if (left) notify(t`${left} file of ${name} is left out: it is no text, or too long.|${left} files of ${name} are left out: they are no texts, or too long.`);
+  return folder;
+});
+
+/** Adds a file at once, and what it holds when that is read. @type {(empty: DraftFile, read: (signal: AbortSignal) => Promise<Partial<DraftFile>>) => Promise<void>} */
+async function takeSlowly(empty, read) {
   const reading = new AbortController();
-  const file = add({ ...fileOf(given, "pdf"), reading });
+  const file = add({ ...empty, reading });
   try {
-    const { textOfPdf } = await loadPdf();
-    const { text, starts, pages } = await textOfPdf(given, reading.signal);
-    const title = starts.length < pages ? line(name, t`the first ${starts.length} of ${pages} pages`) : name;
-    Object.assign(file, { text, starts, pages, title });
+    Object.assign(file, await read(reading.signal));
     if (!reading.signal.aborted) delete file.reading;
   } catch (error) {
-    if (!reading.signal.aborted) notify(t`${name} was not attached: ${faultOf(error)}.`, { stays: true });
+    if (!reading.signal.aborted) notify(t`${file.name} was not attached: ${faultOf(error)}.`, { stays: true });
     reading.abort();
   }
   emit("fileschange");
@@ -117,7 +128,7 @@ export async function showFiles() {
   const shown = files.map((file) => {
     const chip = chips.get(file) ?? newChip(file);
     fill(chip, file);
-    if (!file.reading) count(file);
+    if (!file.reading && !file.search) count(file);
     return chip;
   });
   if (shown.some((chip, at) => chip !== attached.children[at]) || shown.length !== attached.children.length) attached.replaceChildren(...shown);

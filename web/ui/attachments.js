@@ -10,21 +10,25 @@ import { arrived } from "./notices.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors|npz)$/i;
 
-const { attachFiles, composer, draft, dropZone } = page;
+const { attachFiles, attachFolder, composer, draft, dropZone } = page;
 const loadAttaching = lazy(() => import("./attaching.js"));
 const loadChips = lazy(() => import("./file_chips.js"));
 const loadFitting = lazy(() => import("./fitting.js"));
+const loadQuotes = lazy(() => import("./quotes.js"));
 const loadModelFiles = lazy(() => import("./model_files.js"));
 
-/** @param {File[]} files */
-const attach = async (files) => (await arrived(loadAttaching()))?.attach(files);
+/** @type {(files: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
+const attach = async (files, entries) => (await arrived(loadAttaching()))?.attach(files, entries);
 
-attachFiles.onchange = () => {
-  attach([...attachFiles.files ?? []]); // the browser takes the list back
-  attachFiles.value = "";
-};
+for (const chooser of [attachFiles, attachFolder]) {
+  chooser.onchange = () => {
+    attach([...chooser.files ?? []]); // the browser takes the list back
+    chooser.value = "";
+  };
+}
 page.attach.hidden = false;
 on("fileschange", async () => (await arrived(loadAttaching()))?.showFiles());
+on("answersearched", async (article) => (await arrived(loadQuotes()))?.showQuotes(article));
 on("filesshown", async ({ article, files }) => (await arrived(loadChips()))?.show(article, files));
 
 composer.onsubmit = async (/** @type {SubmitEvent} */ event) => {
@@ -64,7 +68,7 @@ addEventListener("drop", (event) => {
   const dropped = [...files]; // the browser takes the lists back
   if (!dropped.length || event.defaultPrevented) return; // but a text, say; or a panel took them
   event.preventDefault();
-  if (!dropped.some(({ name }) => MODEL.test(name))) attach(dropped);
+  if (!dropped.some(({ name }) => MODEL.test(name))) attach(dropped, [...items].map((item) => item.webkitGetAsEntry()));
   else openModelFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
 });
 

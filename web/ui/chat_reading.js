@@ -5,7 +5,7 @@
 import { WITHOUT_TEXT } from "./chats.js";
 import { t } from "./wording.js";
 
-export const VERSION = 5; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text
+export const VERSION = 6; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text; in the fifth, all were read whole
 const MAX_NESTED = 4; // facts in facts of a note
 const MAX_TITLE = 200;
 
@@ -74,7 +74,7 @@ function isFact(value, depth = 0) {
 }
 
 /** @param {any} value */
-const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => each === null || isFact(each));
+const isRecord = (value) => typeof value === "object" && !!value && Object.values(value).every((each) => (each ?? null) === null || isFact(each));
 
 /**
  * @param {any} message
@@ -83,13 +83,14 @@ const isRecord = (value) => typeof value === "object" && !!value && Object.value
  * @returns {ChatMessage}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, attachments = [], thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
+  const { id = `old-${at}`, born, version, role, content, attachments = [], sources, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code) && Array.isArray(attachments)
     && attachments.every((file) => areTexts(file?.name, file?.title, file?.kind, file?.text));
   check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
   return {
     id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
     ...(attachments.length ? { attachments: attachments.map(readFile) } : {}),
+    ...readSources(sources),
     ...(areTexts(reason) && isFact({ code: reason, facts }) ? { reason, facts } : {}),
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
     picked: whole(picked), gone: whole(gone), certain: whole(certain),
@@ -99,10 +100,27 @@ function readMessage(message, name, at) {
 }
 
 /** @param {any} file @returns {Attachment} */
-const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most }) => ({
+const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most, search, inParts, names }) => ({
   name, title, kind, text, bytes: whole(bytes), pages: whole(pages), tokens: whole(tokens), whole: whole(most),
   starts: Array.isArray(starts) ? starts.map((start) => whole(start)) : [],
+  ...(areTexts(search) ? { search, inParts: whole(inParts) } : {}),
+  ...(Array.isArray(names) ? { names: names.map(String) } : {}),
 });
+
+/** @param {any} sources @returns {Pick<ChatMessage, "sources">} */
+function readSources(sources) {
+  if (!areTexts(sources?.text) || !Array.isArray(sources.passages)) return {};
+  /** @type {any[]} */
+  const passages = sources.passages.filter((/** @type {any} */ each) => areTexts(each?.search, each?.name, each?.unit, each?.label, each?.text));
+  return {
+    sources: {
+      text: sources.text,
+      passages: passages.map(({ search, name, unit, first, last, start, end, label, text }) => (
+        { search, name, unit, first: whole(first), last: whole(last), start: whole(start), end: whole(end), label, text })),
+      inParts: whole(sources.inParts),
+    },
+  };
+}
 
 /**
  * Takes in what another tab wrote: all messages stay, of each the newest version counts, and its last deletion.

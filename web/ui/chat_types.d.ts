@@ -12,6 +12,8 @@ export interface ChatMessage {
   content: string;
   /** The files that go with a question; in chats of older versions its text begins with theirs. */
   attachments?: Attachment[];
+  /** What was found for a question in files that are searched. */
+  sources?: Sources;
   /** How many seconds it reasoned, where that is known. */
   thought?: number;
   /** How an answer went; a text in chats of older versions. */
@@ -59,6 +61,40 @@ export interface Attachment {
   tokens: number;
   /** Tokens of the file's text, where this is only its beginning. */
   whole: number;
+  /** Its id, where each question is given passages of it instead of the whole. */
+  search?: string;
+  /** 1 where the question that it came with is answered from summaries of all its parts. */
+  inParts?: number;
+  /** Of a folder's files, which begin at `starts`. */
+  names?: string[];
+}
+
+/** What a question was given of files that are searched. */
+export interface Sources {
+  /** As the model reads it. */
+  text: string;
+  /** In the order of their numbers. */
+  passages: Passage[];
+  /** How many parts were summarised, where they were. */
+  inParts?: number;
+}
+
+/** A part of a file that is searched. */
+export interface Passage {
+  /** The file's id. */
+  search: string;
+  /** Of the file, or of the one in a folder. */
+  name: string;
+  unit: "page" | "line" | "row";
+  first: number;
+  last: number;
+  /** In the file's text. */
+  start: number;
+  end: number;
+  /** Which it is, as a model reads it. */
+  label: string;
+  /** Its own, or its summary. */
+  text: string;
 }
 
 export interface Chat {

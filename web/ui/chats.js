@@ -8,7 +8,7 @@ import { t } from "./wording.js";
 /** @typedef {import("./chat_types.js").ChatMessage} ChatMessage */
 
 /** What is left of a message's text when it is deleted. */
-export const WITHOUT_TEXT = { content: "", attachments: undefined, tokens: undefined, made: undefined, settings: undefined };
+export const WITHOUT_TEXT = { content: "", attachments: undefined, sources: undefined, tokens: undefined, made: undefined, settings: undefined };
 
 /** @typedef {Pick<ChatMessage, "parent" | "slot">} Place where a message belongs */
 
@@ -37,14 +37,15 @@ export function setShown(chat) {
 /** Tells an image, whose text is its data: address. @param {Attachment} file */
 export const isImage = ({ kind }) => kind === "image";
 
-/** Writes a file as the model reads it, between fences that nothing in it closes. @param {Attachment} file */
-function fenced({ title, kind, text }) {
+/** Writes a file as the model reads it, between fences that nothing in it closes; a folder file by file. @type {(file: Attachment) => string} */
+function fenced({ title, kind, text, names, starts }) {
+  if (names) return names.map((name, at) => fenced(/** @type {Attachment} */ ({ title: name, kind: name.split(".").at(-1), text: text.slice(starts[at], starts[at + 1]) }))).join("\n\n");
   const fence = "`".repeat((text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length + 1), 3));
   return `${title}:\n\n${fence}${kind === "pdf" ? "text" : kind}\n${text.trimEnd()}\n${fence}`;
 }
 
-/** Gives the text that the model reads of a message: its files, and then its own. @param {Pick<ChatMessage, "content" | "attachments">} message */
-export const wholeOf = ({ content, attachments = [] }) => [...attachments.filter((file) => !isImage(file)).map(fenced), content].filter(Boolean).join("\n\n");
+/** Gives the text that the model reads of a message: its files, what was found in those that are searched, and its own. @param {Pick<ChatMessage, "content" | "attachments" | "sources">} message */
+export const wholeOf = ({ content, attachments = [], sources }) => [...attachments.filter((file) => !file.search && !isImage(file)).map(fenced), sources?.text, content].filter(Boolean).join("\n\n");
 
 /**
  * Adds a message at the end, or where `place` says.

@@ -164,6 +164,7 @@ function showOutcome(article, { id, made, note = "", error = "", code = "", reas
   partOf(article, "by").textContent = made?.model ?? "";
   partOf(article, "error").textContent = error && faultOf({ reason, facts, message: error });
   Object.assign(article.dataset, { code, reason });
+  if (made?.searched) emit("answersearched", article);
   delete article.dataset.pending;
 }
 

@@ -7,6 +7,7 @@
  * Every event there is, with what it carries.
  * @typedef {object} Events
  * @property {undefined} answergrows an answer in the open chat has more text, or another status
+ * @property {HTMLElement} answersearched an answer is shown that was given passages of files
  * @property {{ article: HTMLElement, message: ChatMessage }} certaintyshown a message is shown whose tokens are
  * @property {ChatMessage} answerwritten an answer has ended
  * @property {undefined} chatmerged what another tab wrote was merged into a chat

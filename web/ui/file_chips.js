@@ -11,6 +11,7 @@ import { inWords, line, t } from "./wording.js";
 
 const PROSE = ["image", "pdf", "text", "txt", "md", "markdown"]; // kinds that are not code
 const BLOCK = 4000; // characters that a browser lays out together, or a few more
+const FRAMES = 5; // until a place in a long text stands still
 const AT_ONCE = 50; // blocks between two looks of the browser at the user
 
 const { reader, readerCopy, readerFacts, readerName, readerText } = page;
@@ -45,9 +46,11 @@ export function showPicture(chip, file) {
 const pictureOf = ({ name, text }) => Object.assign(new Image(), { alt: name, src: text });
 
 /** Words a file's length, and how much of it this is. @type {(file: Attachment, isTooLong?: boolean) => string} */
-export function factsOf({ bytes, pages, starts, tokens, whole }, isTooLong = false) {
+export function factsOf({ bytes, inParts, names, pages, search, starts, tokens, whole }, isTooLong = false) {
   const isFirst = !whole && starts.length < pages;
-  const length = isFirst ? t`the first ${starts.length} of ${pages} pages` : pages ? t`${pages} page|${pages} pages` : inWords(bytes);
+  const length = isFirst ? t`the first ${starts.length} of ${pages} pages` : pages ? t`${pages} page|${pages} pages`
+    : names ? t`${names.length} file|${names.length} files` : inWords(bytes);
+  if (search) return line(length, inParts ? t`summarised in parts` : t`searched for each question`);
   const part = whole > 0 && t`the first ${tokens} of ${whole} tokens`;
   return line(length, part || (tokens > 0 && (isTooLong ? t`${tokens} tokens, too long` : t`${tokens} token|${tokens} tokens`)));
 }
@@ -56,8 +59,10 @@ export function factsOf({ bytes, pages, starts, tokens, whole }, isTooLong = fal
 
 let turn = 0;
 
-/** @param {Attachment} file */
-function read(file) {
+/** @typedef {{ start: number, end: number }} Span of a file's text */
+
+/** Opens a file, at a part of it if one is given. @type {(file: Attachment, span?: Span) => void} */
+export function read(file, span = { start: 0, end: 0 }) {
   const { kind, name, starts, text } = file;
   const mine = ++turn;
   readerName.textContent = name;
@@ -72,38 +77,61 @@ function read(file) {
     readerText.append(pictureOf(file));
     return;
   }
-  const blocks = starts.length ? pagesOf(text, starts) : blocksOf(text);
+  const blocks = starts.length ? pagesOf(file, span) : blocksOf(text, 0, text.length, span);
+  let isSought = span.end > 0;
   const slice = () => {
     if (mine !== turn || !reader.open) return;
     for (let left = AT_ONCE; left; left--) {
       const { value, done } = blocks.next();
       if (done) return;
       readerText.append(value);
+      const mark = isSought && value.querySelector("mark");
+      if (!mark) continue;
+      isSought = false;
+      showPlace(mark);
     }
     setTimeout(slice);
   };
   slice();
 }
 
-/** @type {(text: string, starts: number[]) => Generator<HTMLElement, void>} */
-function* pagesOf(text, starts) {
+/** Scrolls to a place, more than once: what is above it is laid out, and gets its height, as it comes near. */
+function showPlace(/** @type {Element} */ mark, left = FRAMES) {
+  mark.scrollIntoView({ block: "center" });
+  if (left) requestAnimationFrame(() => showPlace(mark, left - 1));
+}
+
+/** @type {(file: Attachment, span: Span) => Generator<HTMLElement, void>} */
+function* pagesOf({ names, starts, text }, span) {
   for (const [at, start] of starts.entries()) {
+    const end = starts[at + 1] ?? text.length;
     const section = document.createElement("section");
-    const heading = Object.assign(document.createElement("h3"), { textContent: t`Page ${at + 1}` });
-    section.append(heading, blockOf(text.slice(start, starts[at + 1]).trim()));
+    const heading = Object.assign(document.createElement("h3"), { textContent: names?.[at] ?? t`Page ${at + 1}` });
+    const whole = text.slice(start, end);
+    const begin = names ? start : start + whole.length - whole.trimStart().length;
+    section.append(heading, ...blocksOf(text, begin, begin + whole.trim().length, span));
     yield section;
   }
 }
 
-/** @type {(text: string) => Generator<HTMLElement, void>} */
-function* blocksOf(text) {
-  for (let at = 0; at < text.length;) {
+/** @type {(text: string, start: number, stop: number, span: Span) => Generator<HTMLElement, void>} */
+function* blocksOf(text, start, stop, span) {
+  for (let at = start; at < stop || at === start;) {
     const lineEnd = text.indexOf("\n", at + BLOCK) + 1;
-    const end = 0 < lineEnd && lineEnd < at + 2 * BLOCK ? lineEnd : at + BLOCK;
-    yield blockOf(text.slice(at, end));
-    at = end;
+    const end = Math.min(stop, 0 < lineEnd && lineEnd < at + 2 * BLOCK ? lineEnd : at + BLOCK);
+    yield blockOf(text, at, end, span);
+    at = Math.max(end, at + 1);
   }
 }
 
-/** @param {string} text */
-const blockOf = (text) => Object.assign(document.createElement("div"), { className: "block", dir: "auto", textContent: text });
+/** Shows a part of a text; what is in the span is marked. @type {(text: string, start: number, end: number, span: Span) => HTMLElement} */
+function blockOf(text, start, end, span) {
+  const block = Object.assign(document.createElement("div"), { className: "block", dir: "auto" });
+  const [from, to] = [Math.max(start, span.start), Math.min(end, span.end)];
+  if (from >= to) block.textContent = text.slice(start, end);
+  else {
+    const mark = Object.assign(document.createElement("mark"), { textContent: text.slice(from, to) });
+    block.append(text.slice(start, from), mark, text.slice(to, end));
+  }
+  return block;
+}

@@ -62,9 +62,10 @@ async function show(used, alone, context, isBusy) {
   await loadStyles().catch(() => {}); // plain, it can be read
   if (mine !== turn) return;
   const hasMore = alone < used; // messages before it
-  const longest = [...files].sort((a, b) => b.tokens - a.tokens).slice(0, MAX_FILES);
+  const longest = files.filter(({ search }) => !search).sort((a, b) => b.tokens - a.tokens).slice(0, MAX_FILES);
   const enough = longest.filter(({ tokens }) => used - tokens < context);
   const buttons = [
+    ...waysWith(longest),
     ...(enough.length ? enough : longest).map((file) => buttonOf(t`Remove ${isolated(file)}`, () => remove(file))),
     ...(hasMore && page.editing.hidden && (alone < context || files.length) ? [buttonOf(t`Start a new chat with it`, moveToNewChat)] : []),
     ...(hasMore && alone < context ? [buttonOf(t`Leave out the oldest messages`, () => { hide(); send({ context_overflow: "drop_oldest" }); })] : []),
@@ -94,6 +95,25 @@ function buttonOf(words, act) {
   return button;
 }
 
+/** Offers what can be done with files of any length. @param {DraftFile[]} longest */
+function waysWith(longest) {
+  const whole = longest.filter((file) => !isImage(file));
+  if (!whole.length) return [];
+  const [file, ...others] = whole;
+  /** @type {(inParts: number) => void} */
+  const search = (inParts) => replace(whole, (each) => ({ ...each, search: crypto.randomUUID(), inParts, tokens: 0 }));
+  const words = others.length ? t`Search the files for each question` : t`Search ${isolated(file)} for each question`;
+  const inParts = others.length ? t`Summarise the files in parts` : t`Summarise ${isolated(file)} in parts`;
+  const first = buttonOf(words, () => search(0));
+  first.className = "primary";
+  return [first, buttonOf(inParts, () => search(1))];
+}
+
+/** @type {(old: DraftFile[], change: (file: DraftFile) => DraftFile) => void} */
+function replace(old, change) {
+  setFiles(files.map((each) => (old.includes(each) ? change(each) : each)));
+}
+
 function moveToNewChat() {
   const [text, moved] = [draft.value, files];
   setFiles([]);
@@ -118,7 +138,7 @@ async function offerParts(longest, used, context, mine) {
     const { starts: { length: count }, tokens, whole } = part;
     const name = isolated(file);
     const words = whole ? t`Use the first ${tokens} tokens of ${name}` : count > 1 ? t`Use the first ${count} pages of ${name}` : t`Use the first page of ${name}`;
-    partOf(tooLong, "buttons").prepend(buttonOf(words, () => setFiles(files.map((each) => (each === file ? part : each)))));
+    partOf(tooLong, "buttons").firstElementChild?.after(buttonOf(words, () => replace([file], () => part)));
   }
 }
 
@@ -153,7 +173,7 @@ async function partOfFile(file, used, room) {
   if (own < LEAST) return undefined;
   const all = whole || tokens;
   const begun = starts.filter((start) => start < part.text.length);
-  return Object.assign(part, { starts: begun, tokens: own, whole: all, title: line(name, t`the first ${own} of ${all} tokens`) });
+  return Object.assign(part, { starts: begun, names: file.names?.slice(0, begun.length), tokens: own, whole: all, title: line(name, t`the first ${own} of ${all} tokens`) });
 }
 
 /** Gives the beginning of a text, up to the end of a word. @type {(text: string, end: number) => string} */

@@ -23,10 +23,10 @@ type Others = Record<
 >;
 
 /** Of what is read, found, attached and kept. */
-type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
+type OfReading = Record<"attachment" | "learning" | "quotes" | "quoteRow" | "reasoning", HTMLTemplateElement>
   & Record<"attach" | "dictate" | "readerCopy" | "latest" | "laterPage" | "reloadPage" | "showShortcuts", HTMLButtonElement>
   & Record<"attached" | "dropZone" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
-  & Record<"findChats" | "folderName", HTMLInputElement>
+  & Record<"attachFolder" | "findChats" | "folderName", HTMLInputElement>
   & Record<"folders", HTMLDataListElement>
   & Record<"folder" | "reader" | "shortcuts", HTMLDialogElement>;
 

@@ -125,12 +125,12 @@ export function plainTextOf(text) {
  * @param {ChatMessage} message
  */
 function hide(message) {
-  const { content, attachments, note, error, tokens, made, settings } = message;
+  const { content, attachments, sources, note, error, tokens, made, settings } = message;
   const change = (/** @type {Partial<ChatMessage>} */ fields) => {
     Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
   };
   change({ ...WITHOUT_TEXT, note: "", error: "" });
-  return () => change({ content, attachments, note, error, tokens, made, settings });
+  return () => change({ content, attachments, sources, note, error, tokens, made, settings });
 }
 
 /** All that follows a message, in every branch. @param {ChatMessage} message */

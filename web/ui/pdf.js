@@ -4,7 +4,7 @@ import { library, siteFacts } from "./lazy.js";
 import { t } from "./wording.js";
 
 /** What is read of a file. Tests have less. */
-export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
+export const max = { pages: 1000, characters: 5_000_000, milliseconds: 60_000 };
 
 const loadPdf = library("pdf.js");
 

@@ -145,7 +145,7 @@ export class Cell {
     let isWell = true;
     try {
       const chat = { title: titleOf(shown), messages: promptOf(shown.system, pathOf(shown)) };
-      await inpage.notebook("cell", { code: this.text, number: this.count, chat }, { onEvent: (told) => this.#hear(told, own.signal), signal: own.signal });
+      await inpage.call("cell", { code: this.text, number: this.count, chat }, { onEvent: (told) => this.#hear(told, own.signal), signal: own.signal });
     } catch (error) {
       const { traceback, message, hint = "" } = /** @type {InpageError & { hint?: string }} */ (error);
       isWell = false;
@@ -170,7 +170,7 @@ export class Cell {
   /** @type {(asks: NonNullable<import("../../calls.js").CellEvent["asks"]>, signal: AbortSignal) => Promise<void>} */
   async #answer({ number, kind, prompt = "", text = "" }, signal) {
     const value = kind === "send" ? await sent(text) : await this.outputs.ask(prompt, signal);
-    await inpage.notebook("answer_cell", { number, value });
+    await inpage.call("answer_cell", { number, value });
   }
 }
 

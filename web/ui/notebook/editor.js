@@ -62,7 +62,7 @@ export async function editorIn(host, { text, label, onChange, onRun }) {
 async function namesAt(context) {
   const before = context.state.sliceDoc(0, context.pos);
   if (!context.explicit && !/[\w.(]$/.test(before)) return null;
-  const { begin, options } = await inpage.notebook("complete_code", { text: before });
+  const { begin, options } = await inpage.call("complete_code", { text: before });
   if (!options.length || (!context.explicit && begin === before.length && !before.endsWith("."))) return null;
   return { from: begin, options, validFor: /^\w*$/ };
 }

@@ -1,0 +1,1 @@
+"""Retrieval: passages of long documents that a question asks for, by words and by meaning."""
