@@ -290,9 +290,9 @@ class HuggingFaceSource(Source):
             head_dim = self.decoder_config(None).attention.head_dim
             runs = array.reshape(-1, 2, head_dim, *array.shape[1:])[:, self._half(name)]
             return np.ascontiguousarray(runs).reshape(-1, *array.shape[1:])
-        runs = self._multipliers.get(LAYER.sub("", name).removesuffix(".weight"))
-        if runs is not None:
-            counts, factors = zip(*runs, strict=True)
+        multiplied = self._multipliers.get(LAYER.sub("", name).removesuffix(".weight"))
+        if multiplied is not None:
+            counts, factors = zip(*multiplied, strict=True)
             return array * np.repeat(np.array(factors, np.float32), counts)[:, np.newaxis]
         from_one = self.family.checkpoint.norms_from_one and name.endswith("norm.weight")
         return array + 1 if from_one and "linear_attn" not in name else array

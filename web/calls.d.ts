@@ -303,8 +303,10 @@ export interface CpuMachine {
   exports: CpuExports;
   workers: Worker[];
   jobs: CpuJob[];
-  /** A message gives the first job its next slice. */
+  /** A message gives the first job its next slice, or is one of those that others have their turn between. */
   turns: MessagePort;
+  /** How many of the latter are still to come. */
+  pause: number;
   /** Why nothing can be computed any more. */
   lost: string | null;
 }

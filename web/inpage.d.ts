@@ -423,6 +423,8 @@ export interface GenerationRequest {
   stream_options?: { include_usage?: boolean; include_progress?: boolean } | null;
   /** Ours: goes on after an end token, for benchmarks and tests. */
   ignore_eos?: boolean | null;
+  /** Ours: whether tokens are proposed from the text so far and verified together; "auto", the default, measures. */
+  speculate?: "auto" | boolean | null;
   /** Ours: what happens when a chat outgrows the context. */
   context_overflow?: "error" | "drop_oldest" | null;
   /** Ours: stops the generation; the answer so far has the finish_reason "abort". */

@@ -60,7 +60,7 @@ def check_steps(values: Words) -> None:
 
 def _as_number(limit: Any) -> float:
     """Return a limit; JSON has no infinity, for which there are several spellings."""
-    spelt = limit.get("__float__") if isinstance(limit, dict) else limit
+    spelt: Any = limit.get("__float__") if isinstance(limit, dict) else limit
     try:
         return float(spelt)
     except (TypeError, ValueError):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from py_runtime.base.concurrency import aside
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
 from py_runtime.folder.layout import FileRange, ModelFolder, TensorPlace, combine_model
@@ -43,7 +44,7 @@ class DiskFolder:
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
         """Open the folder; nothing is downloaded, so that the meter has nothing to tell yet."""
-        return open_model_folder(self.folder)
+        return await aside(True, lambda: open_model_folder(self.folder))
 
     async def read(self, model: ModelFolder, file: str) -> bytes:
         try:

@@ -51,7 +51,8 @@ class Drawing:
 
     async def batch(self) -> Batch:
         (data,) = await self.state
-        _, draws, *tokens = data.view(np.uint32).tolist()
+        drawn, _, draws, *tokens = data.view(np.uint32).tolist()
+        tokens = tokens[:drawn]
         if NO_TOKEN in tokens:
             raise NoFiniteLogitsError(self.vocabulary)
         return Batch(tokens, draws)
@@ -103,7 +104,7 @@ class DecodeLoop:
 
     def __init__(self, graph: Graph, sampler: DeviceSampler) -> None:
         self._graph = graph
-        self._sampler = sampler
+        self.sampler = sampler
         # Found so far, the last one used first.
         self._stretches: deque[Stretch] = deque(maxlen=MAX_STRETCHES)
         self._is_on_stretch = False  # the graph on that one, since nobody else resized it
@@ -156,9 +157,10 @@ class DecodeLoop:
         It starts an answer, or resumes one after a number of tokens and random numbers.
         """
         self._is_on_stretch = False
-        begin = self._sampler.begin(settings, prompt, answer, seed, draws)
+        begin = self.sampler.begin(settings, prompt, answer, seed, draws)
         counts = np.vstack([np.zeros_like(self._graph.live_counts(())), ONE_WORKGROUP])
-        return self._submit(counts, [*begin, *self._no_image, *self._sampler.batch(NO_CHANGES)], 1)
+        writes = [*begin, *self._no_image, *self.sampler.batch(NO_CHANGES)]
+        return self._submit(counts, writes, 1)
 
     def run(
         self,
@@ -177,7 +179,7 @@ class DecodeLoop:
         arena = self._graph.arena
         # The GPU has the words as after the last batch, the mirror as at the last resize.
         arena.mark_dirty(*stretch.moving)
-        writes = self._sampler.batch(stretch.changes)
+        writes = self.sampler.batch(stretch.changes)
         dirty = arena.dirty()
         if dirty is not None:
             offset, data = dirty[0], dirty[1].copy()
@@ -191,14 +193,14 @@ class DecodeLoop:
         return self._submit(stretch.counts, writes, min(steps, stretch.end - position))
 
     def _submit(self, counts: np.ndarray, writes: list[Write], rounds: int) -> Drawing:
-        read = Read(self._sampler.state, (STATE_HEADER + rounds) * WORD)
-        device, vocabulary = self._graph.device, self._sampler.vocabulary
+        read = Read(self.sampler.state, (STATE_HEADER + rounds) * WORD)
+        device, vocabulary = self._graph.device, self.sampler.vocabulary
         state = device.submit_to_read(self._plan, counts, writes, [read], rounds)
         return Drawing(rounds, vocabulary, state)
 
     def unload(self) -> None:
         self._graph.device.release([self._plan])
-        self._sampler.unload()
+        self.sampler.unload()
 
     def _stretch_from(self, position: int, steps: int) -> Stretch:
         """Return a stretch found before, if it still holds there, or a new one."""

@@ -14,6 +14,7 @@ from py_runtime.gpu import (
     BufferSpec,
     Device,
     Dispatch,
+    Pipeline,
     PipelineSpec,
     Write,
 )
@@ -29,7 +30,7 @@ NO_MIN_P = -1e30  # its logarithm would be minus infinity
 # Nothing but exact ties is left to chance from here on, and a float32 still holds its inverse.
 MIN_TEMPERATURE = 1e-20
 WORD = 4
-NOTHING_DRAWN = np.zeros(1, np.uint32)
+NOTHING_DRAWN = np.zeros(2, np.uint32)  # and nothing ended
 
 NAME = "sampling/sample"
 OWNER = "sampler"  # of the buffers, for who looks at the memory
@@ -51,7 +52,9 @@ class DeviceSampler:
         self.vocabulary = vocabulary
         self._buffers = buffers
         self._changes: np.ndarray | None = None  # of the last batch: the GPU has them
-        self._group: BindGroup
+        self._groups: list[BindGroup] = []
+        self._pipeline: Pipeline
+        self._others: dict[str, Buffer]
         self.step: Dispatch
 
     @classmethod
@@ -78,23 +81,29 @@ class DeviceSampler:
         created = await device.create_buffers(list(specs.values()), OWNER)
         own = dict(zip(specs, created, strict=True))
         sampler = cls(device, vocabulary, own)
-        others = {"logits": logits, "next_input": next_input, "arena": arena}
+        sampler._others = {"next_input": next_input, "arena": arena}
         try:
-            await sampler._record(target, {**own, **others})
+            await sampler._compile(target)
+            sampler.step = await sampler.step_from(logits)
         except BaseException:
             device.destroy_buffers(created)
             raise
         return sampler
 
-    async def _record(self, target: KernelTarget, buffers: dict[str, Buffer]) -> None:
-        kernel = kernel_source(NAME, {"size": _size_for(target, self._device)})
-        pipelines = [PipelineSpec(NAME, kernel.source, kernel=kernel)]
-        (pipeline,) = await self._device.create_compute_pipelines(pipelines)
-        bindings = tuple(Binding(buffers[name]) for name in kernel.bindings)
-        (self._group,) = await self._device.create_bind_groups(
-            [BindGroupSpec(NAME, pipeline, bindings, kernel.bindings)]
+    async def _compile(self, target: KernelTarget) -> None:
+        self._kernel = kernel_source(NAME, {"size": _size_for(target, self._device)})
+        pipelines = [PipelineSpec(NAME, self._kernel.source, kernel=self._kernel)]
+        (self._pipeline,) = await self._device.create_compute_pipelines(pipelines)
+
+    async def step_from(self, logits: Buffer) -> Dispatch:
+        """Return the step that draws from these logits, [rows, V]."""
+        buffers = {**self._buffers, **self._others, "logits": logits}
+        bindings = tuple(Binding(buffers[name]) for name in self._kernel.bindings)
+        (group,) = await self._device.create_bind_groups(
+            [BindGroupSpec(NAME, self._pipeline, bindings, self._kernel.bindings)]
         )
-        self.step = Dispatch(NAME, pipeline, self._group)
+        self._groups.append(group)
+        return Dispatch(NAME, self._pipeline, group)
 
     @property
     def state(self) -> Buffer:
@@ -126,7 +135,7 @@ class DeviceSampler:
             "has_bias": int(bool(settings.logit_bias)),
             "seed": (seed ^ seed >> 32) % 2**32,
         }
-        writes = [Write(self.state, np.array([0, draws], np.uint32))]
+        writes = [Write(self.state, np.array([*NOTHING_DRAWN, draws], np.uint32))]
         if has_history:
             history = np.zeros(self.vocabulary, np.uint32)
             history[np.array(prompt, np.int64)] = IN_PROMPT
@@ -143,14 +152,30 @@ class DeviceSampler:
         writes = [Write(self.state, NOTHING_DRAWN)]
         if self._changes is not changes:
             self._changes = changes
-            packed = LAYOUT.pack({**self._fields, "changes": len(changes)})
-            writes.append(Write(self._buffers["params"], np.frombuffer(packed, np.uint8)))
+            writes.append(self._params(changes=len(changes), row_stride=0))
             if len(changes):
                 writes.append(Write(self._buffers["arena_changes"], changes))
         return writes
 
+    def verification(self, proposed: Sequence[int]) -> list[Write]:
+        """Return the uploads before rows of logits are drawn from that follow proposed tokens.
+
+        The last one drawn has no proposal.
+        """
+        self._changes = None
+        tokens = np.array([*proposed, NO_TOKEN], np.uint32)
+        return [
+            Write(self.state, NOTHING_DRAWN),
+            Write(self.state, tokens, STATE_HEADER * WORD),
+            self._params(changes=0, row_stride=self.vocabulary),
+        ]
+
+    def _params(self, **more: int) -> Write:
+        packed = LAYOUT.pack({**self._fields, **more})
+        return Write(self._buffers["params"], np.frombuffer(packed, np.uint8))
+
     def unload(self) -> None:
-        self._device.release([self._group])
+        self._device.release(self._groups)
         self._device.destroy_buffers(list(self._buffers.values()))
 
 

@@ -1,4 +1,8 @@
-"""Tokens drawn on the GPU in batches: the next one runs while one is read."""
+"""Tokens drawn on the GPU in batches: the next one runs while one is read.
+
+Where the text repeats itself, the next tokens are proposed, and a batch is one call that verifies
+them.
+"""
 
 import asyncio
 import random
@@ -9,8 +13,10 @@ from contextlib import aclosing
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
+from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.generation.speculation import AUTO, Guesses
 from py_runtime.sampling import SamplingSettings
 
 IN_FLIGHT = 2
@@ -26,8 +32,10 @@ class DeviceTokens:
         settings: SamplingSettings,
         room: int,
         cancel: CancelToken,
+        speculate: str = AUTO,
     ) -> None:
         self._session = session
+        self._speculate = speculate
         self._prompt = prompt
         self._settings = settings
         self._room = room
@@ -63,20 +71,44 @@ class DeviceTokens:
             first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
             in_flight.append(first)
             asked = 1
+            mode = self._session.speculation_mode(self._speculate)
+            guesses = Guesses(self._session.speculation, mode, [*self._prompt, *self._drawn])
+            at_most = MAX_DRAWS  # steps of a batch; few where proposals have just come true
             try:
                 while in_flight or asked < wanted:
-                    while asked < wanted and len(in_flight) < max_in_flight:
+                    most = min(wanted - asked, self._session.most_verified(position))
+                    proposed = guesses.next_tokens(most)  # they wait for what is in flight
+                    started = time.perf_counter()
+                    verifying = None
+                    if proposed and not in_flight:
+                        verifying = await self._verify(loop, position, proposed)
+                        proposed = proposed if verifying else []
+                    if verifying:
+                        in_flight.append(verifying)
+                    while not proposed and asked < wanted and len(in_flight) < max_in_flight:
                         ahead = wanted - asked
-                        drawing = await self._run(loop, position, min(pace.steps, ahead), ahead)
+                        steps = min(pace.steps, at_most, ahead)
+                        drawing = await self._run(loop, position, steps, ahead)
                         in_flight.append(drawing)
                         position += drawing.steps
                         asked += drawing.steps
+                        at_most = min(2 * at_most, MAX_DRAWS)
                     waiting_since = time.perf_counter()
                     batch = await self._arrival(in_flight[0])
                     del in_flight[0]
-                    self._session.waited_s += time.perf_counter() - waiting_since
+                    now = time.perf_counter()
+                    self._session.waited_s += now - waiting_since
                     self._cancel.check()
-                    pace.arrived(len(batch.tokens), time.perf_counter())
+                    if verifying:
+                        position += len(batch.tokens)
+                        asked += len(batch.tokens)
+                        guesses.verified(len(proposed), len(batch.tokens), now - started)
+                        pace.begin()
+                        at_most = 1
+                    else:
+                        seconds = pace.arrived(len(batch.tokens), now)
+                        guesses.decoded(len(batch.tokens), seconds)
+                    guesses.add(batch.tokens)
                     self._take(batch)
                     yield batch.tokens
             finally:
@@ -111,6 +143,16 @@ class DeviceTokens:
         self._session.windows.write(position + drawing.steps)
         states.reach(position + drawing.steps)
         return drawing
+
+    async def _verify(self, loop: DecodeLoop, position: int, proposed: list[int]) -> Drawing | None:
+        """Start a call that verifies these tokens, if a verifier can be had."""
+        verifier = await self._session.verifier(loop)
+        if verifier is None:
+            return None
+        tokens = [self._drawn[-1], *proposed]
+        inputs = await self._session.inputs(tokens, position)
+        self._session.windows.write(position + len(tokens))
+        return verifier.run(tokens, inputs)
 
     def _take(self, batch: Batch) -> None:
         """Record what the cache holds now: all tokens that were drawn except the last."""

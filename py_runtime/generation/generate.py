@@ -133,9 +133,9 @@ def token_batches(
         or wanted.grammar is not None
     )
     if not needs_logits and session.can_loop:
-        return DeviceTokens(session, wanted.prompt, options.sampling, wanted.room, cancel).batches(
-            on_prefill
-        )
+        sampling, room = options.sampling, wanted.room
+        drawn = DeviceTokens(session, wanted.prompt, sampling, room, cancel, options.speculate)
+        return drawn.batches(on_prefill)
 
     def text_of(token: int) -> str:
         return tokenizer.decode([token], skip_special_tokens=False)

@@ -10,6 +10,7 @@ import numpy as np
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
+from py_runtime.generation.speculation import AUTO, OFF, ON
 from py_runtime.sampling import SamplingSettings
 from py_runtime.sampling.step import ChosenStep, choose_step
 
@@ -37,6 +38,7 @@ class GenerationOptions:
     continue_final_message: bool = False  # the answer is the rest of the last message
     continue_token_ids: tuple[int, ...] = ()  # of that message, in place of its content
     shown_tokens: frozenset[str] = frozenset()  # control tokens that are a part of the text
+    speculate: str = AUTO  # whether the next tokens are proposed and verified together
 
     def seeded(self) -> "GenerationOptions":
         """Return options with a seed: a random one where the request names none."""
@@ -80,6 +82,7 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
         allow_special=take_bool(wanted, "allow_special"),
         continue_final_message=take_bool(wanted, "continue_final_message"),
         continue_token_ids=_token_ids(wanted.pop("continue_token_ids", ()), vocabulary),
+        speculate=_speculate(wanted.pop("speculate", AUTO)),
     )
     if options.continue_token_ids and not options.continue_final_message:
         raise RequestError(
@@ -182,6 +185,15 @@ def _logit_bias(value: Any) -> dict[int, Any]:
         raise RequestError(
             "logit_bias must be an object of token ids and numbers", "logit_bias"
         ) from None
+
+
+def _speculate(value: Any) -> str:
+    known = {AUTO: AUTO, ON: ON, OFF: OFF, True: ON, False: OFF}
+    if not isinstance(value, bool | str) or value not in known:
+        raise RequestError(
+            f'speculate must be "{AUTO}", true or false, got {short(value)}', "speculate"
+        )
+    return known[value]
 
 
 def _overflow(value: Any) -> str:

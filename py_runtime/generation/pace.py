@@ -44,9 +44,11 @@ class BatchPace:
         """Begin an answer; the time of its first token belongs to the prompt."""
         self._last = None
 
-    def arrived(self, tokens: int, now: float) -> None:
-        """Record the arrival of a batch, with the time in seconds."""
-        if self._last is not None:
-            fitting = int(tokens * BATCH_SECONDS / max(now - self._last, 1e-6))
-            self.steps = min(max(fitting, 1), 2 * self.steps, MAX_DRAWS)
-        self._last = now
+    def arrived(self, tokens: int, now: float) -> float | None:
+        """Record the arrival of a batch, with the time in seconds; return how long it took."""
+        last, self._last = self._last, now
+        if last is None:
+            return None
+        fitting = int(tokens * BATCH_SECONDS / max(now - last, 1e-6))
+        self.steps = min(max(fitting, 1), 2 * self.steps, MAX_DRAWS)
+        return now - last

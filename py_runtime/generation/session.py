@@ -14,12 +14,14 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
-from py_runtime.base.errors import GpuDeviceLostError, GpuOutOfMemoryError
+from py_runtime.base.errors import GpuDeviceLostError, GpuOutOfMemoryError, GraphError
 from py_runtime.devices.recovery import Recovery
 from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
+from py_runtime.generation.speculation import AUTO, OFF, ON, Speculation
+from py_runtime.generation.verifier import MOST_TOKENS, Verifier, can_verify
 from py_runtime.graph import Graph
 from py_runtime.graph.state_backup import StateBackup
 
@@ -81,6 +83,8 @@ class Session:
         self._in_one = False  # chunks are as large as can be
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
+        self.speculation = Speculation()
+        self._verifier: Verifier | None = None  # of the same graph
 
     def __repr__(self) -> str:
         return f"Session({len(self.tokens)} tokens in the cache)"
@@ -297,11 +301,46 @@ class Session:
     async def decode_loop(self) -> DecodeLoop:
         if self._loop is None or self._looped is not self.graph:
             self._loop = await DecodeLoop.create(self.graph)
+            self._verifier = None  # it went with the graph
             self._looped = self.graph
         return self._loop
 
+    def speculation_mode(self, wanted: str) -> str:
+        """Return whether tokens are proposed on this graph, where the caller wants that.
+
+        By itself it happens on the CPU, whose kernels give a token the same numbers whether or not
+        a few others are computed with it. On GPUs other kernels compute several tokens, which round
+        otherwise. Rows of images are no tokens that an answer could repeat.
+        """
+        is_asked = wanted == ON or (wanted == AUTO and self.graph.target.cpu)
+        if not is_asked or self._model.image_rows is not None:
+            return OFF
+        return wanted if can_verify(self.graph) else OFF
+
+    def most_verified(self, position: int) -> int:
+        """Return how many tokens a call may verify so that a ring still holds what they see."""
+        rings, written = self.graph.rings, self.windows.written
+        size = MOST_TOKENS
+        while size > 1 and not all(
+            ring.can_go_on(position + 1, max(written, position + size)) for ring in rings
+        ):
+            size -= 1
+        return size
+
+    async def verifier(self, loop: DecodeLoop) -> Verifier | None:
+        """Return what verifies tokens for this loop; None where there is no room for it."""
+        if self._verifier is None and self.speculation.is_possible:
+            try:
+                self._verifier = await Verifier.create(self.graph, loop.sampler)
+            except (GpuOutOfMemoryError, GraphError):
+                self.speculation.is_possible = False
+        return self._verifier
+
     def drop_loop(self) -> None:
         """Free the loop's memory; the next answer creates another."""
+        if self._verifier is not None:
+            self._verifier.unload()
+        self._verifier, self.speculation.is_possible = None, True
         if self._loop is not None:
             self._loop.unload()
         self._loop = self._looped = None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from py_runtime.base.concurrency import aside
 from py_runtime.base.shapes import numel
 from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import decoder_config, rotary_tables
@@ -33,6 +34,7 @@ from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 
+LARGE_VOCABULARY = 10_000  # tokens, which take a while to read
 ROPE_FACTOR_BOUNDS = (1e-3, 1e30)  # Gemma stops the turning of some pairs with the largest
 
 
@@ -77,12 +79,14 @@ async def read_model(file: GgufFile, sees: bool = False) -> GgufModel:
     kinds = _kinds(file, config)
     tables = await _tables(file, values, config)
     table = file.tensors[gguf_names(config)[TABLE]] if config.per_layer else None
+    is_large = values["vocab_size"] > LARGE_VOCABULARY
+    tokenizer = await aside(is_large, lambda: read_tokenizer(file.metadata))
     return GgufModel(
         file,
         values,
         config,
         with_token_rows_given(write_decoder(config, kinds, file.name)),
-        read_tokenizer(file.metadata),
+        tokenizer,
         GgufConstants(_wanted_tensors(file, config, form, kinds), tables),
         None if table is None else GgufTokenRows(table),
     )

@@ -229,8 +229,15 @@ class Graph:
 
     def upload(self, inputs: Sequence[Any]) -> None:
         """Resize to these inputs and send what changed, so that steps of the plan can run alone."""
-        self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+        self.device.submit(None, None, self.resized(inputs))
         self.arena.uploaded()
+
+    def resized(self, inputs: Sequence[Any]) -> list[Write]:
+        """Resize to these inputs and return the uploads of what changed, for the caller to submit.
+
+        Then it calls `arena.uploaded()`.
+        """
+        return self._writes(self.maybe_resize(inputs))
 
     @property
     def resize_stats(self) -> ResizeStats:

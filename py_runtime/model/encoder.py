@@ -76,7 +76,8 @@ class Encoder:
         wanted_kernels: str | None = None,
     ) -> "Encoder":
         """Load everything, or raise and leave nothing on the device."""
-        tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
+        written = await store.read(folder, TOKENIZER)
+        tokenizer = await aside(True, lambda: Tokenizer.from_json(written))
         count, rows = tokenizer.vocabulary_size, folder.config.vocabulary
         if count > rows:
             name = folder.manifest.name

@@ -152,7 +152,8 @@ class Model(Overlaid):
         """Load what a store has opened."""
         decoder_sizes(folder.program)
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
-        tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
+        written = await store.read(folder, TOKENIZER)
+        tokenizer = await aside(True, lambda: Tokenizer.from_json(written))
         config = Config(
             read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
             read_json(CONFIG, await store.read(folder, CONFIG)),

@@ -2,16 +2,21 @@
 // for a block of positions only. Without splits the result goes straight to `out`; reduce_wide.c adds up
 // splits.
 //
+// The splits of a few tokens begin at multiples of their length, wherever the context begins and ends: what a token
+// gets is the same whether or not others are computed with it. Those of many are equally long.
+//
 // A tile is so many query rows that share a key and value head: rows count token by token, and within a token
 // through the query heads of that group. The rows are spread evenly over params.tiles. Strides are in f32.
 // sums: [splits, heads, rows, width], width a multiple of four; stats: [splits, heads, rows, 2].
 
 #include "attention/attend.h"
 #include "attention/fragments/teams.wgsl.h"
+#include "linear/tokens.h"
 #include "maths.h"
 
 enum {
   BLOCK = STEP,  // positions taken at a time; a split is a multiple of it
+  FEW_SPLITS = 32,  // of a few tokens, at most, but for one that a window begins in
   ROWS_AT_ONCE = 3,  // with four keys or quads of values, what 16 registers hold
   TOGETHER = 16,  // scores that become weights at a time
   ROWS_IN_PLACE = 8,  // more rows read keys and values so often that a dense copy of them pays
@@ -248,6 +253,9 @@ static void weigh(const Call *call, const Work *work, u32 row, u32 first, u32 co
       total += weights;
     }
   }
+  // The smallest normal numbers vanish in a total, but not in a sum of zeros.
+  for (u32 at = 0; at < begin; at++) scores[at] = 0.0f;
+  for (u32 at = end; at < count; at++) scores[at] = 0.0f;
   f32 shrink = exp_of_negative(splat(work->tops[row] - top)).x;
   work->shrinks[row] = shrink;
   work->totals[row] = work->totals[row] * shrink + sum_of(total);
@@ -295,7 +303,12 @@ KERNEL(attention_attend_wide, 1) {
   u32 tile_rows = ceil_div(params->rows, params->tiles);
   u32 last_token = (params->rows - 1) / params->group;
   u32 context_begin = mask->seen(call, 0).first, context_end = mask->seen(call, last_token).end;
-  u32 split_blocks = ceil_div(context_end - context_begin, params->splits * BLOCK);
+  u32 split_length = ceil_div(context_end - context_begin, params->splits * BLOCK) * BLOCK;
+  int are_few = params->rows <= FEW_TOKENS * params->group;
+  if (are_few) {
+    split_length = ceil_div(params->kv_rows, FEW_SPLITS * BLOCK) * BLOCK;
+    context_begin -= context_begin % split_length;
+  }
   u32 of_split = params->heads * params->tiles;
   u32 last = min_u32(share.last, params->splits * of_split);
   for (u32 index = share.first; index < last; index++) {
@@ -312,9 +325,10 @@ KERNEL(attention_attend_wide, 1) {
       .kv_head = head % params->kv_heads,
     };
     begin_tile(call, &work, share.thread);
-    u32 begin = context_begin + split * split_blocks * BLOCK, end = begin + split_blocks * BLOCK;
+    u32 begin = context_begin + split * split_length, end = begin + split_length;
     u32 first_token = first_row / params->group, own_last = (first_row + work.rows - 1) / params->group;
-    begin = max_u32(begin, mask->seen(call, first_token).first);
+    u32 first_seen = mask->seen(call, first_token).first;
+    begin = max_u32(begin, are_few ? first_seen - first_seen % BLOCK : first_seen);
     attend(call, &work, begin, min_u32(end, mask->seen(call, own_last).end));
     if (params->splits > 1) {
       store_split(call, &work, split);

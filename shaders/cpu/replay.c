@@ -5,8 +5,8 @@
 // that is late, asleep or dead claims nothing and holds nobody up; of one that has died with a chunk in
 // its hands, the driver hears nothing more, and says so after a while.
 //
-// The driver has other things to do, too: it returns when its time is over, between two chunks, and goes
-// on when it is called again. The other threads need not know.
+// The driver has other things to do, too: it returns when its time is over, or it is called back, between two
+// chunks, and goes on when it is called again. The other threads need not know.
 
 #include "kernel.h"
 
@@ -44,6 +44,7 @@ static struct {
   _Alignas(64) _Atomic u32 sleepers;
   _Atomic u32 wakes;  // what sleepers wait for a change of
   _Atomic u32 closing;
+  _Atomic u32 called_back;  // the driver: set from outside where asking for the time is dear, and no deadline given
   u32 threads;
   u8 *scratch;
   // The driver's own.
@@ -65,6 +66,11 @@ __attribute__((export_name("open_pool"))) void open_pool(u32 threads, u8 *scratc
   pool.scratch = scratch;
   pool.closing = 0;
 }
+
+// Return where a word lies that calls the driver back while it is not 0.
+__attribute__((export_name("called_back_at"))) _Atomic u32 *called_back_at(void) { return &pool.called_back; }
+
+static int is_called_back(void) { return __c11_atomic_load(&pool.called_back, __ATOMIC_RELAXED) != 0; }
 
 // Compute one chunk, if there is one left.
 static int take_chunk(u32 thread) {
@@ -142,12 +148,12 @@ static Outcome await_others(double deadline) {
     pool.seen = done;
     looked = time;
     if (pool.waited > PATIENCE_MILLISECONDS) return NO_PROGRESS;
-    if (time > deadline) return OUT_OF_TIME;
+    if (time > deadline || is_called_back()) return OUT_OF_TIME;
   }
 }
 
 static int is_over(double deadline) {
-  if (deadline == __builtin_inf()) return 0;
+  if (deadline == __builtin_inf()) return is_called_back();
   pool.clock = now();
   return pool.clock > deadline;
 }

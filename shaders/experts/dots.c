@@ -85,6 +85,6 @@ void multiply(const Factors *factors, u32 row, u32 count, const Users *users, u3
   const Matrix *matrix = &factors->matrix;
   for (u32 user = 0; user < users->count; user++) {
     WholeToken token = whole_token(factors->wholes, users->slots[user] / slots_per_token, matrix->octets / 4);
-    factors->kind->dot_rows(matrix, rows, &token, factors->room, sums + user * TILE);
+    factors->kind->dot_rows(matrix, rows, &token, 1, factors->room, sums + user * TILE, TILE);
   }
 }

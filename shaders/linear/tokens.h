@@ -9,7 +9,8 @@
 #include "simd.h"
 
 enum {
-  FEW_TOKENS = 2,
+  FEW_TOKENS = 16,  // what one of them gets does not depend on how many there are
+  TOKENS_AT_ONCE = 4,  // that share the unpacking of a weight's bytes
   TOP = 127 * 256,  // the largest column of an octet is scaled to this: both of its bytes are signed
 };
 

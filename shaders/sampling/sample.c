@@ -95,7 +95,7 @@ static u32 adjust_all(const Call *call, f32 *adjusted) {
   const sample_params *params = PARAMS(sample);
   Adjustment own = {
     .params = params,
-    .logits = BUFFER(const f32, logits),
+    .logits = BUFFER(const f32, logits) + BUFFER(const State, state)->drawn * params->row_stride,
     .bias = params->has_bias ? BUFFER(const f32, bias) : 0,
     .history = params->has_history ? BUFFER(const u32, history) : 0,
     .adjusted = adjusted,
@@ -235,6 +235,7 @@ static u32 sample(const Call *call, const Candidates *all, u32 likeliest, void *
 static void hand_over(const Call *call, u32 token) {
   const sample_params *params = PARAMS(sample);
   State *state = BUFFER(State, state);
+  if (params->row_stride && state->tokens[state->drawn] != token) state->ended = 1;
   state->tokens[state->drawn++] = token;
   BUFFER(u32, next_input)[0] = min_u32(token, params->vocabulary - 1);
   if (params->has_history && token < params->vocabulary) BUFFER(u32, history)[token]++;
@@ -244,6 +245,7 @@ static void hand_over(const Call *call, u32 token) {
 
 KERNEL(sampling_sample, 1) {
   const sample_params *params = PARAMS(sample);
+  if (BUFFER(const State, state)->ended) return;
   u32 count = ceil_div(params->vocabulary, LANES) * LANES;
   f32 *adjusted = BUFFER(f32, adjusted);
   Candidates all = {adjusted, adjusted + count, count};

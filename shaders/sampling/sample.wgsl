@@ -7,6 +7,9 @@
 // time; top_p by drawing: a token with too much probability above it is refused, and with it
 // everything below it, until one is accepted. What is accepted has the distribution of the sorted
 // way, exactly.
+//
+// Where a decoder computed several tokens at once, of which all but the first were proposed, each
+// draw has a row of logits of its own, and the first that differs from what was proposed is the last.
 // needs: size = sampling/fragments/size_*
 
 struct Params {
@@ -23,12 +26,14 @@ struct Params {
   has_bias: u32,
   seed: u32,
   changes: u32,  // words of the arena that move on with the position
+  row_stride: u32,  // from the logits of one draw to those of the next; 0: they are computed between
 }
 
 struct State {
   drawn: u32,  // tokens of this batch so far
+  ended: u32,  // whether one of them was not the one that was proposed: no other follows
   draws: u32,  // random numbers used since the answer began
-  tokens: array<u32>,
+  tokens: array<u32>,  // with a row_stride, the proposed ones until they are drawn
 }
 
 const NOTHING = -3.0e38;  // below any logit; compilers may assume nothing is infinite
@@ -36,7 +41,7 @@ const NO_TOKEN = 0xffffffffu;
 const IN_PROMPT = 0x80000000u;
 const MAX_ROUNDS = 64u;
 
-@group(0) @binding(0) var<storage, read> logits: array<f32>;  // [V]
+@group(0) @binding(0) var<storage, read> logits: array<f32>;  // [rows, V]
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> bias: array<f32>;  // [V]
 @group(0) @binding(3) var<storage, read_write> history: array<u32>;  // [V]: how often written, and IN_PROMPT
@@ -116,11 +121,12 @@ fn adjust_all(lane: u32) -> u32 {
   var best = NOTHING;
   var best_token = NO_TOKEN;
   let last = params.vocabulary - 1u;
+  let row = state.drawn * params.row_stride;
   for (var first = lane; first <= last; first += WORKGROUP * AT_ONCE) {
     // All loads come before the first store: one that follows a store waits for it.
     var loaded: array<f32, AT_ONCE>;
     for (var at = 0u; at < AT_ONCE; at++) {
-      loaded[at] = logits[min(first + at * WORKGROUP, last)];
+      loaded[at] = logits[row + min(first + at * WORKGROUP, last)];
     }
     for (var at = 0u; at < AT_ONCE; at++) {
       let token = first + at * WORKGROUP;
@@ -284,6 +290,9 @@ fn sample(lane: u32, likeliest: u32) -> u32 {
 
 fn hand_over(token: u32) {
   let index = state.drawn;
+  if (params.row_stride != 0u && state.tokens[index] != token) {
+    state.ended = 1u;
+  }
   state.tokens[index] = token;
   state.drawn = index + 1u;
   next_input[0] = min(token, params.vocabulary - 1u);
@@ -298,6 +307,12 @@ fn hand_over(token: u32) {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(local_invocation_index) lane: u32) {
+  if (lane == 0u) {
+    shared_token = state.ended;
+  }
+  if (workgroupUniformLoad(&shared_token) != 0u) {
+    return;
+  }
   var token = adjust_all(lane);
   storageBarrier();
   workgroupBarrier();

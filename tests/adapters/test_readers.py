@@ -70,6 +70,10 @@ def test_tensors_that_are_refused() -> None:
         read({**tensors, other: tensors[first]})
     with pytest.raises(InpageError, match="which do not fit each other"):
         read({**tensors, first: np.zeros((5, 16), np.float32)})
+    second = first.replace("lora_A", "lora_B")
+    wide = {first: np.zeros((1025, 16), np.float32), second: np.zeros((16, 1025), np.float32)}
+    with pytest.raises(InpageError, match="has the rank 1025; 1 to 1024 are taken"):
+        read({**tensors, **wide})
     with pytest.raises(InpageError, match=r"q_proj' has numbers beyond 1e\+30"):
         read({**tensors, first: np.full((4, 16), 1e38, np.float32)})
     with pytest.raises(InpageError, match="infinite or not numbers"):

@@ -130,7 +130,7 @@ def test_a_kernel_that_leaves_the_memory_ends_the_device_alone() -> None:
         exponential = await Exponential.create(await request_cpu(2), LARGE)
         plan: Any = exponential.plan
         plan.steps_at = (1 << 32) - 64
-        exponential.start(0.0)
+        await exponential.start(0.0)
 
     with pytest.raises(
         GpuDeviceLostError, match=r"failed: wasm trap: out of bounds memory access$"
@@ -143,7 +143,9 @@ def test_a_system_without_threads_computes_on_one(monkeypatch: pytest.MonkeyPatc
         def start(self) -> None:
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(native, "threading", SimpleNamespace(Thread=NoThread))
+    monkeypatch.setattr(
+        native, "threading", SimpleNamespace(Thread=NoThread, Event=threading.Event)
+    )
     values = np.linspace(-3, 3, LARGE, dtype=np.float32)
 
     async def compute() -> Any:

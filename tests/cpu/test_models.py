@@ -42,8 +42,10 @@ from tests.toy_model import TOKENS, greedy_of
 pytestmark = pytest.mark.torch
 
 # Attention, convolutions, delta nets, Mamba and experts; windows, sinks and rows of their own.
-MIXERS = ("phi-4-mini", "lfm2", "qwen3.5", "qwen3-moe", "gemma 4", "gpt-oss", "granite 4 moe")
-MIXERS += ("granite 4 h",)
+MIXERS = (
+    *("phi-4-mini", "lfm2", "qwen3.5", "qwen3-moe", "gemma 4", "gpt-oss", "granite 4 moe"),
+    "granite 4 h",
+)
 DEFAULT = "tests.default_model.in_runtime"
 LENGTHS, PROMPTS = (1, 7, 64, 300), (0, 1, 2)
 STEPS = 16

@@ -1,5 +1,6 @@
 """The pool of threads that replays plans: natively and in the page, one thread and several."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from itertools import count
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Route
 
-from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
+from py_runtime.base.errors import AbortedError, GpuDeviceLostError
 from py_runtime.cpu import native
 from py_runtime.cpu.native import NativeMachine, request_cpu
 from tests.cpu import in_runtime
@@ -111,10 +114,9 @@ def test_replaying_300_steps_is_one_call(page_of_several: CpuPage) -> None:
     assert page_of_several.run(CASES, "calls_of_a_submit") == 1
 
 
-@pytest.mark.browser
-def test_the_event_loop_turns_while_a_plan_is_replayed(page_pool: CpuPage) -> None:
-    assert page_pool.run(CASES, "turns_meanwhile") > 3
-    turns, copied = page_pool.run(CASES, "copies_meanwhile")
+def test_the_event_loop_turns_while_a_plan_is_replayed(pool: Runner) -> None:
+    assert pool.run(CASES, "turns_meanwhile") > 3
+    turns, copied = pool.run(CASES, "copies_meanwhile")
     assert turns > 3
     assert copied == 7
 
@@ -155,6 +157,44 @@ await exponential.start(0.0, repeat=FOR_EVER)
 def test_a_worker_that_ends_between_launches_is_not_missed(doomed: CpuPage) -> None:
     np.testing.assert_allclose(doomed.run(CASES, "without_a_worker"), np.exp([0, 1]), 1e-5)
     doomed.close()
+
+
+def test_stop_is_heard_within_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed during the few turns of the event loop that stopping takes."""
+    monkeypatch.setattr(native, "SLICE_SECONDS", 0.001)
+    slices, pressed = 0, 5
+    do_jobs = NativeMachine._do_jobs
+    cancel = CancelToken()
+
+    def do_and_press(machine: NativeMachine) -> None:
+        nonlocal slices
+        do_jobs(machine)
+        slices += 1
+        if slices == pressed:
+            asyncio.get_running_loop().call_soon(cancel.cancel)
+
+    async def compute() -> None:
+        exponential = await in_runtime.Exponential.create(await request_cpu(2), in_runtime.LARGE)
+        monkeypatch.setattr(NativeMachine, "_do_jobs", do_and_press)
+        await exponential.start(0.0, repeat=in_runtime.FOR_EVER)
+
+    with pytest.raises(AbortedError):
+        wait(until_cancelled(compute(), cancel))
+    assert pressed <= slices <= pressed + 1
+
+
+def test_what_an_ended_loop_has_left_is_done_before_anything_else() -> None:
+    async def begin() -> in_runtime.Exponential:
+        exponential = await in_runtime.Exponential.create(await request_cpu(2), in_runtime.LARGE)
+        exponential.start(0.0, repeat=50)
+        return exponential
+
+    exponential = wait(begin())
+
+    async def read() -> np.ndarray:
+        return await exponential.device.read_buffer(exponential.y, 4)
+
+    assert wait(read()).view(np.float32)[0] == 1
 
 
 @pytest.mark.browser
@@ -273,7 +313,7 @@ def test_a_thread_that_dies_with_a_chunk_is_noticed(monkeypatch: pytest.MonkeyPa
 
     async def compute() -> None:
         exponential = await in_runtime.Exponential.create(await request_cpu(2), in_runtime.LARGE)
-        exponential.start(0.0, repeat=1000)
+        await exponential.start(0.0, repeat=1000)
 
     with pytest.raises(GpuDeviceLostError, match="has ended while it computed"):
         wait(compute())

@@ -27,8 +27,10 @@ from tests.export.family_configs import ROWS
 
 ARCHITECTURES = {name: row["gguf"] for name, row in ROWS.items() if "gguf" in row}
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
-PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3")
-PERMUTED += ("granitehybrid", "nemotron_h")  # the latter in vain: its heads do not turn
+PERMUTED = (
+    *("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3", "granitehybrid"),
+    "nemotron_h",  # in vain: its heads do not turn
+)
 SCANNING = ("granitehybrid", "falcon-h1", "nemotron_h")  # Mamba-2 in some layers or all
 FLOATS = ("ssm_a", "ssm_d", "ssm_norm")  # of two dims
 PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen35")

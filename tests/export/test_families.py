@@ -124,7 +124,7 @@ def test_from_a_folder(family: str, tmp_path: Path, native: NativeRunner) -> Non
     compare(family, answers_of_exported(tmp_path / "checkpoint", native))
 
 
-@pytest.mark.parametrize("family", WITH_OWN_ROWS)
+@pytest.mark.parametrize("family", [*WITH_OWN_ROWS, "granite 4 h", "falcon-h1", "nemotron-h"])
 def test_from_a_folder_made_of_a_gguf(family: str, tmp_path: Path, native: NativeRunner) -> None:
     """The file's own answers are compared with transformers, too."""
     gguf_of(family, tmp_path / "x.gguf")

@@ -1,8 +1,10 @@
 """Loading natively tells the same phases and is cancelled the same way."""
 
+import asyncio
 import json
 import re
 import shutil
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.base.errors import GpuOutOfMemoryError
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import AbortedError, GpuOutOfMemoryError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.folder.on_disk import open_model_folder
-from py_runtime.model import check_requirements
-from tests.runners import NativeRunner
+from py_runtime.model import Model, check_requirements
+from py_runtime.tokens import Tokenizer
+from tests.conftest import START_SECONDS
+from tests.runners import NativeRunner, wait
 
 CASES = "tests.folder.loading_cases"
 
@@ -32,6 +37,31 @@ def test_cancelling(native: NativeRunner, toy_model: Path, at: tuple[str, float]
     assert result["error"] == ["aborted", "cancelled"]
     assert result["buffers left"] == 0
     assert native.run(CASES, "load", where=str(toy_model))["error"] is None
+
+
+def test_stop_is_heard_while_a_tokenizer_is_read(
+    native: NativeRunner, toy_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, stopped = threading.Event(), threading.Event()
+    read = Tokenizer.from_json
+
+    def read_slowly(source: bytes) -> Tokenizer:
+        begun.set()
+        assert stopped.wait(START_SECONDS), "nothing else is done meanwhile"
+        return read(source)
+
+    monkeypatch.setattr(Tokenizer, "from_json", read_slowly)
+
+    async def stop() -> None:
+        cancel = CancelToken()
+        loading = asyncio.ensure_future(Model.load(native.device, str(toy_model), cancel=cancel))
+        assert await asyncio.to_thread(begun.wait, START_SECONDS)
+        cancel.cancel()
+        with pytest.raises(AbortedError):
+            await loading
+        stopped.set()
+
+    wait(stop())
 
 
 def test_what_the_device_lacks_is_said_first(native: NativeRunner, toy_model: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +29,11 @@ def change(rng: Random, base: bytes) -> bytes:
 
 
 def npz_files() -> list[bytes]:
-    made = [io.BytesIO(), io.BytesIO()]
-    for file, write in zip(made, (np.savez, np.savez_compressed), strict=True):
-        write(file, **random_tensors("gemma scope", WIDTH, FEATURES))
-    return [file.getvalue() for file in made]
+    tensors: dict[str, Any] = dict(random_tensors("gemma scope", WIDTH, FEATURES))
+    plain, packed = io.BytesIO(), io.BytesIO()
+    np.savez(plain, **tensors)
+    np.savez_compressed(packed, **tensors)
+    return [plain.getvalue(), packed.getvalue()]
 
 
 def read_npz(data: bytes) -> None:

@@ -17,6 +17,7 @@ from py_runtime.chat.request import ChatRequest
 from py_runtime.chat.template import ChatTemplate
 from py_runtime.generation.messages import parse_messages
 from py_runtime.generation.pace import BatchPace, PrefillPace
+from py_runtime.generation.speculation import Speculation
 from py_runtime.gpu import Device
 from py_runtime.model import Model
 from py_runtime.model.chat_prompts import ChatPrompts
@@ -73,6 +74,7 @@ async def ask_model(
     if forget:
         session.forget()
     session._pace, session.batches = FixedPace(chunk), batches or BatchPace()
+    session.speculation = Speculation()
     computed = session.computed_tokens
     progress: list[list[int]] = []
 

@@ -30,7 +30,7 @@ LOGPROBS = {**FIELDS, "logprobs": True}  # on the host, token by token
 def asked(native: NativeRunner, tmp_path_factory: pytest.TempPathFactory) -> Asked:
     path = tmp_path_factory.mktemp("rings") / "x.gguf"
     write_gguf(path, FAMILY, ARCHITECTURES[FAMILY], Kind.F32)
-    return Asked(native, np.frombuffer(path.read_bytes(), np.uint8))
+    return Asked(native, np.frombuffer(path.read_bytes(), np.uint8), FAMILY)
 
 
 @pytest.mark.parametrize("fields", [FIELDS, LOGPROBS], ids=["on the GPU", "by the host"])

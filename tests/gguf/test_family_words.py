@@ -190,6 +190,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         SSM | KINDS_OF_LAYERS,
         SCANNED
         | {"attention_multiplier": ROOT, "model_type": "granitemoehybrid"}
+        | {"num_local_experts": 0, "shared_intermediate_size": HIDDEN}
         | {"layer_types": LINEAR_OR_FULL},
     ),
     (

@@ -115,7 +115,12 @@ def test_what_cannot_be_trained_says_why(
     cpu: CpuRunner, toy_model: Path, given: dict[str, Any], said: str
 ) -> None:
     async def look(model: Model) -> None:
-        fields = {"texts": ["one two three"], "hook": HOOK, "features": 20, "k": 2} | given
+        fields: dict[str, Any] = {
+            "texts": ["one two three"],
+            "hook": HOOK,
+            "features": 20,
+            "k": 2,
+        } | given
         with pytest.raises(RequestError, match=said):
             await train_autoencoder(model, fields.pop("texts"), fields.pop("hook"), **fields)
 

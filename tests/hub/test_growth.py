@@ -111,22 +111,47 @@ def test_a_header_full_of_beginnings_is_read_once() -> None:
     assert next_page({"link": '<a>; rel="prev", <b>; rel="next"'}) == "b"
 
 
-def test_a_listing_of_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "MAX_LISTING", 25)
+def listing_hub(
+    monkeypatch: pytest.MonkeyPatch, next_page: str, page: bytes = b"[]"
+) -> tuple[requests.HubRequests, list[str]]:
+    """Return a Hub whose listings go on at another page for ever, and what it is asked for."""
     asked: list[str] = []
 
     async def read(self: Any, url: str, what: str) -> tuple[bytes, dict[str, str]]:
         asked.append(url)
         if "/tree/" not in url:
             return b'{"sha": "%s"}' % (b"0" * 40), {}
-        return b"[" + b" " * 8 + b"]", {"link": f'<{url}&cursor=x>; rel="next"'}
+        return page, {"link": f'<{next_page}>; rel="next"'}
 
     monkeypatch.setattr(requests.HubRequests, "_read", read)
     connection: Any = None
-    hub = requests.HubRequests("https://hub.example", connection, None)
+    return requests.HubRequests("https://hub.example", connection, None), asked
+
+
+def test_a_listing_of_long_pages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_LISTING", 25)
+    hub, asked = listing_hub(monkeypatch, "/tree/next", b"[" + b" " * 8 + b"]")
     with pytest.raises(HubError, match="says too much of o/n"):
         wait(hub.list_repository(HubAddress("o", "n")))
     assert len(asked) == 4
+
+
+def test_a_listing_of_many_pages_is_read_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_LISTING", 1000)
+    hub, asked = listing_hub(monkeypatch, "/tree/next")
+    wait(hub.list_repository(HubAddress("o", "n")))
+    assert len(asked) == 1 + requests.MAX_PAGES
+
+
+@pytest.mark.parametrize("page", ["https://elsewhere.example/tree/x", "http://hub.example/tree/x"])
+def test_a_listing_that_goes_on_elsewhere_is_refused(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is there would be told the token."""
+    hub, asked = listing_hub(monkeypatch, page)
+    with pytest.raises(HubError, match=r"goes on at (elsewhere|hub)\.example, which is not it"):
+        wait(hub.list_repository(HubAddress("o", "n")))
+    assert len(asked) == 2
 
 
 class CountedText(str):

@@ -103,7 +103,9 @@ def scan_case(heads: int, head_dim: int, state_dim: int, groups: int) -> Case:
         chunk = random(tokens, sum(widths))
         text = torch.cat((text[:position], chunk))
         parts = text.double()[None].split(widths, -1)
-        result = scanned(*parts, [each.double() for each in constants], head_dim, groups)
+        result = scanned(
+            parts[0], parts[1], [each.double() for each in constants], head_dim, groups
+        )
         case.call([*chunk[None].split(widths, -1), position], [result[:, position:]])
     return case
 

@@ -17,8 +17,10 @@ pytestmark = pytest.mark.torch
 
 # All fusions: heads with norms, windows and sums, convolutions, delta nets, experts, own rows,
 # and two mixers side by side.
-FAMILIES = ("qwen3", "gemma 4", "lfm2", "qwen3.5", "granite 4 moe", "gpt-oss", "llama with biases")
-FAMILIES += ("falcon-h1",)
+FAMILIES = (
+    *("qwen3", "gemma 4", "lfm2", "qwen3.5", "granite 4 moe", "gpt-oss", "llama with biases"),
+    "falcon-h1",
+)
 WIDE = KernelTarget(wide=True, lanes=32, storage_buffers=10)
 
 

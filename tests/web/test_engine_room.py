@@ -107,6 +107,11 @@ def test_the_memory_adds_up(user: User) -> None:
     view = user.page.evaluate("inpage.glass('memory')")
     peak = user.page.evaluate("inpage.python('graph.memory.peak')")
     assert sum(view["totals"].values()) == view["nbytes"] == peak
+    colours = memory.locator(".whole-bar span, .swatch").evaluate_all(
+        "all => all.map(each => getComputedStyle(each).backgroundColor)"
+    )
+    assert len(set(colours)) == 5
+    assert "rgba(0, 0, 0, 0)" not in colours
     memory.get_by_label("Section").select_option("layer 1")
     expect(memory.get_by_role("table", name="Buffers")).to_contain_text("k_cache")
     expect(memory.get_by_role("img", name="shared buffers")).to_be_visible()

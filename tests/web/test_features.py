@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,7 +137,8 @@ def test_a_file_that_names_no_hook_asks_for_it(user: User, width: int) -> None:
 
 def compressed(width: int) -> bytes:
     file = io.BytesIO()
-    np.savez_compressed(file, **random_tensors("gemma scope", width, FEATURES))
+    tensors: dict[str, Any] = dict(random_tensors("gemma scope", width, FEATURES))
+    np.savez_compressed(file, **tensors)
     return file.getvalue()
 
 

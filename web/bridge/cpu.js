@@ -7,6 +7,7 @@ import { startWorker } from "./start_worker.js";
 /** @import { CpuCalls, CpuExports, CpuJob, CpuMachine, CpuRun, CpuSubmitted } from "../calls.d.ts" */
 
 const SLICE_MILLISECONDS = 30;
+const TURNS_BETWEEN = 8; // of the event loop between two slices: to stop takes Python several
 const LOST = -1; // what replay() says of a thread that does not finish its part
 const MODULE_COLUMNS = 2; // heap address, bytes
 const WRITE_COLUMNS = 3; // address, heap address (0: zeros), bytes
@@ -103,6 +104,14 @@ export function createCpu(heap) {
 
   /** One turn of the event loop. @param {CpuMachine} machine */
   function work(machine) {
+    machine.pause = machine.pause ? machine.pause - 1 : TURNS_BETWEEN;
+    if (machine.pause === TURNS_BETWEEN) slice(machine);
+    if (machine.jobs.length) machine.turns.postMessage(null);
+    else machine.pause = 0;
+  }
+
+  /** @param {CpuMachine} machine */
+  function slice(machine) {
     const deadline = performance.now() + SLICE_MILLISECONDS;
     try {
       while (machine.jobs.length && performance.now() < deadline) {
@@ -115,7 +124,6 @@ export function createCpu(heap) {
     } catch (error) { // a trap in a kernel, or a thread that is gone
       fail(machine, `the CPU's kernels have failed: ${/** @type {Error} */ (error).message}`);
     }
-    if (machine.jobs.length) machine.turns.postMessage(null);
   }
 
   /** What is left of a job, of which Python's data are taken. @type {(machine: CpuMachine, ...given: CpuSubmitted) => CpuRun[]} */
@@ -139,7 +147,7 @@ export function createCpu(heap) {
       const { exports } = await WebAssembly.instantiate(module, { env: { memory }, host: { now: () => performance.now() } });
       const { port1, port2 } = new MessageChannel();
       /** @type {CpuMachine} */
-      const machine = { module, memory, exports: /** @type {any} */ (exports), workers: [], jobs: [], turns: port2, lost: null };
+      const machine = { module, memory, exports: /** @type {any} */ (exports), workers: [], jobs: [], turns: port2, pause: 0, lost: null };
       port1.onmessage = () => work(machine);
       machines.set(nextHandle, machine);
       return nextHandle++;

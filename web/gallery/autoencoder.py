@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Train a small autoencoder on this layer
 #
-# A layer holds more ideas than it has numbers, one upon the other. A sparse autoencoder learns
-# directions of which a few at a time rebuild what is there. The model writes its own page of text
-# to learn from; put in other beginnings, and more of them, for other features.
+# A layer holds more ideas than it has numbers. A sparse autoencoder learns directions of which a
+# few at a time rebuild what is there. The model writes the text to learn from; try others.
 
 # %%
 from inpage import glass
@@ -21,8 +20,7 @@ Water boils at a temperature of
 She plays the piano, the violin and""".splitlines()
 texts = []
 for start in progress(starts):
-    options = {"max_tokens": 40, "ignore_eos": True, "temperature": 0.8, "seed": len(texts)}
-    pieces = model.complete(start, **options)
+    pieces = model.complete(start, max_tokens=40, temperature=0.8, ignore_eos=True, seed=1)
     texts.append(start + "".join([piece.text async for piece in pieces]))
 
 # %%
@@ -34,8 +32,7 @@ found = await glass.features(model, texts[0], sae, k=4)
 plot.heat(found["activations"], rows=found["features"], columns=found["texts"], title="Features")
 
 # %% [markdown]
-# What else a feature promotes, and how to steer by it, is in the panel "Features", where this one is
-# open now.
+# The panel "Features" shows what each promotes, and steers by it.
 
 # %%
 await glass.open_autoencoder(model, sae)

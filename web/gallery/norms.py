@@ -2,7 +2,8 @@
 # # Norms by layer
 #
 # The residual stream is what layers read from and add to. See how its length grows from layer to
-# layer, and which token is the longest: often the first one, on which attention rests.
+# layer, in powers of ten, and which token is the longest: often the first one, on which attention
+# rests.
 
 # %%
 from inpage import glass
@@ -10,7 +11,10 @@ from inpage import glass
 text = "The quick brown fox jumps over the lazy dog."
 found = await glass.norms(model, text)
 plot.heat(
-    found["stream"], columns=found["texts"], title="Length of the stream", labels=("token", "layer")
+    np.log10(found["stream"]),
+    columns=found["texts"],
+    title="Length of the stream, as powers of ten",
+    labels=("token", "layer"),
 )
 
 # %% [markdown]

@@ -24,7 +24,13 @@ def gguf_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
     """Return the sizes of the mixers; most models do without a norm in them."""
     words = mamba_keys(keys)
     groups = words[MAMBA_GROUPS] if values["mamba_rms_norm"] else 0
-    return {**words, **_every_layer(values), MAMBA_GROUPS: groups}
+    return {
+        **words,
+        **_every_layer(values),
+        MAMBA_GROUPS: groups,
+        "mamba_d_ssm": words["mamba_n_heads"] * words["mamba_d_head"],
+        "mamba_norm_before_gate": False,
+    }
 
 
 def checkpoint_words(values: Words) -> Words:
@@ -83,6 +89,7 @@ GROUP = FamilyGroup(
             known_as="Falcon-H1",
             checkpoint=CheckpointForm(
                 tensors=TENSORS,
+                keys={"layer_types": "types_of_layers"},  # transformers takes none
                 words=checkpoint_words,
                 words_after=words_after,
                 multipliers=multipliers,

@@ -59,11 +59,14 @@ def gguf_hybrid_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
     words = gguf_words_with_experts(keys, values, rope)
     layers = values["num_hidden_layers"]
     kv_heads = keys.integers("attention.head_count_kv", layers, 0, MAX_HEADS)
-    has_experts = "num_local_experts" in words
+    if "num_local_experts" in words:
+        words["model_type"] = "granitemoeshared"
+    else:
+        dense = {"num_local_experts": 0, "shared_intermediate_size": values["intermediate_size"]}
+        words |= {"model_type": "granitemoehybrid", **dense}
     return {
         **words,
         **mamba_keys(keys),
-        "model_type": "granitemoeshared" if has_experts else "granitemoehybrid",
         "layer_types": [FULL if heads else LINEAR for heads in kv_heads],
     }
 

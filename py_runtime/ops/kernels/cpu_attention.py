@@ -1,4 +1,8 @@
-"""Streaming attention on a CPU: large tiles of query rows, and splits only where tiles are few."""
+"""Streaming attention on a CPU: large tiles of query rows, and splits only where tiles are few.
+
+The splits of a few tokens lie where they lie for one: each begins at a multiple of their length,
+wherever the context ends. So what a token gets depends on no other that is computed with it.
+"""
 
 from py_runtime.base.shapes import Dims, ceil_div
 from py_runtime.gpu.shader_figures import figures_of
@@ -12,6 +16,8 @@ TILE_ROWS = 48  # query rows that share the keys and values of a block
 TILE_VALUES = 1 << 16  # of a tile's query rows, which fit into a thread's scratch memory
 MAX_WIDTH = TILE_VALUES // 4
 ENOUGH_TILES = 12  # keep the cores busy; fewer are cut into splits
+FEW_TOKENS = 16  # as in shaders/linear/tokens.h
+FEW_SPLITS = 32  # of a few tokens, as in shaders/attention/attend_wide.c
 
 
 class CpuAttention:
@@ -40,6 +46,9 @@ class CpuAttention:
         # The rows of all splits are at most this many, at any live size (see _splits).
         all_rows = most.batches * most.heads * most.tokens
         rows = min(ENOUGH_TILES * self.tile_rows, self.max_splits * all_rows)
+        few_rows = most.batches * most.heads * min(most.tokens, FEW_TOKENS)
+        # A window may begin and end within a split.
+        rows = max(rows, (min(FEW_SPLITS, self.max_splits) + 1) * few_rows)
         reduced: dict[str, Bindable] = {
             "sums": op.scratch("weighted sums", rows * width * 4),
             "stats": op.scratch("softmax statistics", rows * 2 * 4),
@@ -72,7 +81,10 @@ class CpuAttention:
         rows = problem.tokens * problem.group
         heads = problem.batches * problem.kv_heads
         tiles = ceil_div(rows, self.tile_rows)  # of a head
-        splits = self._splits(heads * tiles, walked)
+        if problem.tokens <= FEW_TOKENS:
+            splits = self._few_splits(problem, context)
+        else:
+            splits = self._splits(heads * tiles, walked)
         sizes = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
@@ -100,6 +112,12 @@ class CpuAttention:
         else:
             self.reduce.skip()
         return False
+
+    def _few_splits(self, problem: Problem, context: int) -> int:
+        """Return how many splits hold what the tokens see."""
+        length = BLOCK * ceil_div(problem.kv_rows, FEW_SPLITS * BLOCK)
+        unseen = 0 if self.window is None else max(0, context - problem.tokens + 1 - self.window)
+        return ceil_div(context, length) - unseen // length
 
     def _splits(self, tiles: int, walked: int) -> int:
         """Return the number of splits, which doubles: decoding hardly ever changes the grid."""

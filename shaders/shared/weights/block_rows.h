@@ -40,17 +40,23 @@ enum { ROWS = 4 };  // that share the loads of x
 
 INLINE f32x4 to_floats(i32x4 v) { return __builtin_convertvector(v, f32x4); }
 
-// The products of a block in 16 bits: a lane has an octet. x: as in tokens.h.
-INLINE i32x4 dot_wholes(Bytes bytes, const v128_t *x) {
+// The bytes of a block in 16 bits, as they meet columns of x.
+typedef struct {
+  i16x8 even_low, odd_low, even_high, odd_high;
+} Wholes;
+
+INLINE Wholes wholes_of(Bytes bytes) {
   u16x8 low = (u16x8)bytes.low, high = (u16x8)bytes.high;
   if (SIGNED) {
-    i16x8 odd_low = (i16x8)low >> 8, odd_high = (i16x8)high >> 8;
-    i16x8 even_low = (i16x8)(low << 8) >> 8, even_high = (i16x8)(high << 8) >> 8;
-    return (dot_i16(even_low, (i16x8)x[0]) + dot_i16(odd_low, (i16x8)x[1])) +
-           (dot_i16(even_high, (i16x8)x[2]) + dot_i16(odd_high, (i16x8)x[3]));
+    return (Wholes){(i16x8)(low << 8) >> 8, (i16x8)low >> 8, (i16x8)(high << 8) >> 8, (i16x8)high >> 8};
   }
-  return (dot_i16((i16x8)(low & 0xff), (i16x8)x[0]) + dot_i16((i16x8)(low >> 8), (i16x8)x[1])) +
-         (dot_i16((i16x8)(high & 0xff), (i16x8)x[2]) + dot_i16((i16x8)(high >> 8), (i16x8)x[3]));
+  return (Wholes){(i16x8)(low & 0xff), (i16x8)(low >> 8), (i16x8)(high & 0xff), (i16x8)(high >> 8)};
+}
+
+// Their products: a lane has an octet. x: as in tokens.h.
+INLINE i32x4 dot_wholes(Wholes own, const u8 *x) {
+  return (dot_i16(own.even_low, (i16x8)wasm_v128_load(x)) + dot_i16(own.odd_low, (i16x8)wasm_v128_load(x + 16))) +
+         (dot_i16(own.even_high, (i16x8)wasm_v128_load(x + 32)) + dot_i16(own.odd_high, (i16x8)wasm_v128_load(x + 48)));
 }
 
 #ifdef __wasm_relaxed_simd__
@@ -59,12 +65,13 @@ INLINE i32x4 dot_bytes(v128_t x, u8x16 bytes, i32x4 sum) {
 }
 
 // The same by planes of x.
-INLINE i32x4 dot_planes(Bytes bytes, const v128_t *x) {
-  i32x4 high = dot_bytes(x[1], bytes.high, dot_bytes(x[0], bytes.low, (i32x4){0, 0, 0, 0}));
-  return dot_bytes(x[3], bytes.high, dot_bytes(x[2], bytes.low, high << 8));
+INLINE i32x4 dot_planes(Bytes bytes, const u8 *x) {
+  i32x4 none = {0, 0, 0, 0};
+  i32x4 high = dot_bytes(wasm_v128_load(x + 16), bytes.high, dot_bytes(wasm_v128_load(x), bytes.low, none));
+  return dot_bytes(wasm_v128_load(x + 48), bytes.high, dot_bytes(wasm_v128_load(x + 32), bytes.low, high << 8));
 }
 #else
-INLINE i32x4 dot_planes(Bytes bytes, const v128_t *x) { return dot_wholes(bytes, x); }  // never called
+INLINE i32x4 dot_planes(Bytes bytes, const u8 *x) { return dot_wholes(wholes_of(bytes), x); }  // never called
 #endif
 
 // Transposes four values of each of four rows.
@@ -80,15 +87,15 @@ INLINE void transpose(const f32 *rows, u32 stride, f32 *out) {
 }
 
 #ifndef OWN_ROWS_AFFINE
-// Computes the scales of four rows, [blocks, HALVES, ROWS], and returns what is added to their products in all.
-// sums: [blocks, HALVES], of x.
-static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *sums, f32 *scales) {
+// Computes the scales of four rows, [blocks, HALVES, ROWS], and what is added to their products with each token in
+// all. sums: [tokens] of [blocks, HALVES], of x.
+INLINE void rows_affine(
+    const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *const *sums, u32 tokens, f32 *scales, f32x4 *added) {
   u32 stride = padded_blocks(blocks) * HALVES;
   f32 *own = scales + ROWS * stride, *own_addends = own + ROWS * stride;
   for (u32 row = 0; row < ROWS; row++) {
     row_affine(matrix, rows[row], blocks, own + row * stride, own_addends + row * stride);
   }
-  f32x4 added = splat(0.0f);
   for (u32 at = 0; at < stride; at += 4) {
     f32 addends[4 * ROWS];
     transpose(own + at, stride, scales + ROWS * at);
@@ -96,38 +103,69 @@ static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, cons
     for (u32 each = 0; each < 4 && at + each < blocks * HALVES && (ADDS || CENTRE > 0); each++) {
       f32x4 addend = -(f32)CENTRE * load_f32x4(scales + ROWS * (at + each));
       if (ADDS) addend += load_f32x4(addends + ROWS * each);
-      added = fma4(addend, splat(sums[at + each]), added);
+      UNROLLED for (u32 token = 0; token < tokens; token++) {
+        added[token] = fma4(addend, splat(sums[token][at + each]), added[token]);
+      }
     }
   }
-  return added;
 }
 #endif
 
-// Adds the products of four rows with a token. scales: [blocks, HALVES, ROWS].
-INLINE f32x4 multiply_rows(
-    const Matrix *matrix, const u32 *rows, const WholeToken *x, int by_planes, const f32 *scales) {
-  f32x4 parts[ROWS] = {0};
-  u32 own[ROWS] = {rows[0], rows[1], rows[2], rows[3]};
+// Adds the products of `count` of four rows, from `row` on, with some tokens: of so many, sums stay in registers. What
+// a token gets depends on no other. scales: [blocks, HALVES, ROWS]; sums: [tokens], of four rows.
+INLINE void multiply_rows(
+    const Matrix *matrix, const u32 *rows, u32 row, u32 count, const WholeToken *x, u32 tokens, int by_planes,
+    const f32 *scales, f32x4 *sums) {
+  f32x4 parts[TOKENS_AT_ONCE][ROWS];
+  UNROLLED for (u32 token = 0; token < tokens; token++) {
+    UNROLLED for (u32 r = row; r < row + count; r++) parts[token][r] = splat(0.0f);
+  }
   for (u32 block = 0; block < matrix->octets / 4; block++, scales += HALVES * ROWS) {
-    v128_t columns[4];
-    for (u32 at = 0; at < 4; at++) columns[at] = wasm_v128_load(x->columns + 64 * block + 16 * at);
-    f32x4 of_x = load_f32x4(x->scales + 4 * block);
     f32x4 first = load_f32x4(scales), second = HALVES == 2 ? load_f32x4(scales + ROWS) : first;
-    for (u32 row = 0; row < ROWS; row++) {
-      Bytes bytes = load_bytes(matrix, own[row], block);
-      i32x4 dots = by_planes ? dot_planes(bytes, columns) : dot_wholes(bytes, columns);
-      f32x4 of_row = {first[row], first[row], second[row], second[row]};  // of octets
-      parts[row] = fma4(to_floats(dots), of_x * of_row, parts[row]);
+    UNROLLED for (u32 r = row; r < row + count; r++) {
+      Bytes bytes = load_bytes(matrix, rows[r], block);
+      Wholes wholes = wholes_of(bytes);
+      f32x4 of_row = {first[r], first[r], second[r], second[r]};  // of octets
+      UNROLLED for (u32 token = 0; token < tokens; token++) {
+        const u8 *columns = x[token].columns + 64 * block;
+        i32x4 dots = by_planes ? dot_planes(bytes, columns) : dot_wholes(wholes, columns);
+        f32x4 of_x = load_f32x4(x[token].scales + 4 * block);
+        parts[token][r] = fma4(to_floats(dots), of_x * of_row, parts[token][r]);
+      }
     }
   }
-  return (f32x4){sum_of(parts[0]), sum_of(parts[1]), sum_of(parts[2]), sum_of(parts[3])};
+  UNROLLED for (u32 token = 0; token < tokens; token++) {
+    UNROLLED for (u32 r = row; r < row + count; r++) sums[token][r] = sum_of(parts[token][r]);
+  }
 }
 
-static void dot_rows(const Matrix *matrix, const u32 *rows, const WholeToken *x, f32 *room, f32 *sums) {
-  u32 blocks = matrix->octets / 4;
-  f32x4 added = rows_affine(matrix, rows, blocks, HALVES == 2 ? x->half_sums : x->sums, room);
-  f32x4 products = has_byte_dots() ? multiply_rows(matrix, rows, x, 1, room) : multiply_rows(matrix, rows, x, 0, room);
-  store_f32x4(sums, products + added);
+INLINE void dot_tokens(
+    const Matrix *matrix, const u32 *rows, const WholeToken *x, u32 tokens, f32 *room, f32 *sums, u32 stride) {
+  const f32 *of_columns[TOKENS_AT_ONCE];
+  f32x4 added[TOKENS_AT_ONCE], products[TOKENS_AT_ONCE];
+  u32 own[ROWS] = {rows[0], rows[1], rows[2], rows[3]};
+  UNROLLED for (u32 token = 0; token < tokens; token++) {
+    of_columns[token] = HALVES == 2 ? x[token].half_sums : x[token].sums;
+    added[token] = splat(0.0f);
+  }
+  rows_affine(matrix, own, matrix->octets / 4, of_columns, tokens, room, added);
+  u32 count = ROWS / tokens;  // whose sums stay in registers, together with bytes
+  int by_planes = has_byte_dots();
+  UNROLLED for (u32 row = 0; row < ROWS; row += count) {
+    if (by_planes) {
+      multiply_rows(matrix, own, row, count, x, tokens, 1, room, products);
+    } else {
+      multiply_rows(matrix, own, row, count, x, tokens, 0, room, products);
+    }
+  }
+  UNROLLED for (u32 token = 0; token < tokens; token++) store_f32x4(sums + token * stride, products[token] + added[token]);
+}
+
+static void dot_rows(
+    const Matrix *matrix, const u32 *rows, const WholeToken *x, u32 tokens, f32 *room, f32 *sums, u32 stride) {
+  if (tokens == 1) dot_tokens(matrix, rows, x, 1, room, sums, stride);
+  if (tokens == 2) dot_tokens(matrix, rows, x, 2, room, sums, stride);
+  if (tokens == 4) dot_tokens(matrix, rows, x, 4, room, sums, stride);
 }
 
 #define BLOCK_WEIGHTS {dequantise, dot_rows, PAIRED}

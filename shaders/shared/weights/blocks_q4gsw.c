@@ -15,7 +15,8 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
 }
 
 // Scales of neighbouring rows lie side by side.
-static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *sums, f32 *scales) {
+INLINE void rows_affine(
+    const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *const *sums, u32 tokens, f32 *scales, f32x4 *added) {
   const f32 *first[4];
   u32 step[4], same = matrix->octets_per_group / 4;
   for (u32 row = 0; row < 4; row++) {
@@ -23,26 +24,30 @@ static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, cons
     first[row] = (const f32 *)matrix->scales + of_row.x;
     step[row] = of_row.y;
   }
-  f32x4 added = splat(0.0f);
   int side_by_side = step[3] == step[0];
   for (u32 row = 1; row < 4; row++) side_by_side &= first[row] == first[0] + row;
   if (side_by_side && same == 1) {
     for (u32 block = 0; block < blocks; block++, first[0] += step[0]) {
       f32x4 four = load_f32x4(first[0]);
       store_f32x4(scales + 4 * block, four);
-      added = fma4(four, splat(sums[block]), added);
+      UNROLLED for (u32 token = 0; token < tokens; token++) {
+        added[token] = fma4(four, splat(sums[token][block]), added[token]);
+      }
     }
-    return -(f32)CENTRE * added;
+    UNROLLED for (u32 token = 0; token < tokens; token++) added[token] = -(f32)CENTRE * added[token];
+    return;
   }
   for (u32 block = 0; block < blocks; block += same) {
     f32x4 four = side_by_side ? load_f32x4(first[0]) : (f32x4){*first[0], *first[1], *first[2], *first[3]};
     for (u32 at = block; at < min_u32(block + same, blocks); at++) {
       store_f32x4(scales + 4 * at, four);
-      added = fma4(four, splat(sums[at]), added);
+      UNROLLED for (u32 token = 0; token < tokens; token++) {
+        added[token] = fma4(four, splat(sums[token][at]), added[token]);
+      }
     }
     for (u32 row = 0; row < 4; row++) first[row] += step[row];
   }
-  return -(f32)CENTRE * added;
+  UNROLLED for (u32 token = 0; token < tokens; token++) added[token] = -(f32)CENTRE * added[token];
 }
 
 #define OWN_ROWS_AFFINE

@@ -13,11 +13,11 @@ INLINE f32x2 k_affine(const u8 *facts, u32 block) {
   return (f32x2){load_half(facts) * (f32)scale, -(load_half(facts + 2) * (f32)minimum)};
 }
 
-// The same of all blocks of four rows; returns what is added to their products in all (see block_rows.h).
-static inline f32x4 k_rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *sums, f32 *scales) {
+// The same of all blocks of four rows, and what is added to their products with each token (see block_rows.h).
+INLINE void k_rows_affine(
+    const Matrix *matrix, const u32 *rows, u32 blocks, const f32 *const *sums, u32 tokens, f32 *scales, f32x4 *added) {
   const u8 *facts[4];
   for (u32 row = 0; row < 4; row++) facts[row] = matrix->scales + 16 * (rows[row] * (blocks / 8));
-  f32x4 added = splat(0.0f);
   for (u32 eight = 0; eight < blocks; eight += 8) {
     v128_t a = wasm_v128_load(facts[0] + 2 * eight), b = wasm_v128_load(facts[1] + 2 * eight);
     v128_t c = wasm_v128_load(facts[2] + 2 * eight), d = wasm_v128_load(facts[3] + 2 * eight);
@@ -33,14 +33,17 @@ static inline f32x4 k_rows_affine(const Matrix *matrix, const u32 *rows, u32 blo
                            (low_scales >> 4 & 0x0f0f0f0f) | (top & 0x0c0c0c0c) << 2};
     u32x4 own_minima[2] = {(low_minima & 0x0f0f0f0f) | (top & 0x30303030),
                            (low_minima >> 4 & 0x0f0f0f0f) | (top >> 2 & 0x30303030)};
-    f32x4 minima = splat(0.0f);
+    f32x4 minima[TOKENS_AT_ONCE];
+    UNROLLED for (u32 token = 0; token < tokens; token++) minima[token] = splat(0.0f);
     UNROLLED for (u32 block = 0; block < 8; block++) {
       i32x4 scale = (i32x4)(own_scales[block / 4] >> 8 * (block % 4) & 0xff);
       i32x4 minimum = (i32x4)(own_minima[block / 4] >> 8 * (block % 4) & 0xff);
       store_f32x4(scales + 4 * (eight + block), of_scales * __builtin_convertvector(scale, f32x4));
-      minima = fma4(__builtin_convertvector(minimum, f32x4), splat(sums[eight + block]), minima);
+      UNROLLED for (u32 token = 0; token < tokens; token++) {
+        f32x4 sum = splat(sums[token][eight + block]);
+        minima[token] = fma4(__builtin_convertvector(minimum, f32x4), sum, minima[token]);
+      }
     }
-    added = added - of_minima * minima;
+    UNROLLED for (u32 token = 0; token < tokens; token++) added[token] = added[token] - of_minima * minima[token];
   }
-  return added;
 }

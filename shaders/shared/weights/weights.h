@@ -29,9 +29,10 @@ typedef struct {
 typedef struct {
   // Computes the values of `count` octets of a row, from `octet` on: 8 floats each, zeros past the row's end.
   void (*dequantise)(const Matrix *matrix, u32 row, u32 octet, u32 count, f32 *out);
-  // Computes the products of four rows with a token in integers; null for kinds that are read by octets alone.
-  // `room` is for eight floats a row and block.
-  void (*dot_rows)(const Matrix *matrix, const u32 *rows, const WholeToken *x, f32 *room, f32 *sums);
+  // Computes the products of four rows with one, two or four tokens in integers; null for kinds that are read by
+  // octets alone. `room` is for eight floats a row and block; sums: [tokens, stride].
+  void (*dot_rows)(
+      const Matrix *matrix, const u32 *rows, const WholeToken *x, u32 tokens, f32 *room, f32 *sums, u32 stride);
   u32 paired;  // whether neighbouring columns share a byte, which is the order of a token's integers
 } Weights;
 

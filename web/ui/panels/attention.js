@@ -13,7 +13,7 @@ import { fill, inPercent, labelled, make, numberField } from "./room.js";
 /** @typedef {{ layers: number[], tokens: number[], texts: string[], patterns: GlassArray[], heads: Head[] }} Attention */
 
 const SIDE = 108; // of a small map
-const MOST = 48; // tokens that are drawn
+const MOST = 64; // tokens that are drawn
 const loadStyles = [styleSheet("panels/room.css"), styleSheet("panels/inside.css")];
 
 /** @type {HTMLElement} */

@@ -42,6 +42,7 @@ export function draw(tag, given = {}, ...children) {
 function filled(element, given, children) {
   for (const [name, value] of Object.entries(given)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (name === "style") /** @type {HTMLElement} */ (element).style.cssText = String(value); // as an attribute the page's policy forbids it
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.filter((child) => child instanceof Node || typeof child === "string"));
