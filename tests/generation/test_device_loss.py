@@ -63,6 +63,7 @@ class FakeGraph:
 class FakeModel:
     max_chunk = 4
     has_cpu = False
+    image_rows: None = None
     token_rows: TokenRows | None = None
 
     def __init__(
