@@ -60,7 +60,8 @@ class GgufStore:
             else:
                 projector = await self._open_projector(seeing)
                 model = await read_model(file, sees=projector is not None)
-                self._tower = projector and read_tower(projector, model.config.width)
+                if projector is not None:
+                    self._tower = read_tower(projector, model.config.width)
                 self._model = model
         return self._model
 

@@ -3,7 +3,8 @@
 /** @import { Answer, Painted } from "./answers.js" */
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { answer, answerOf, writtenElsewhere } from "./answers.js";
+import { answer } from "./answer_queue.js";
+import { answerOf, writtenElsewhere } from "./answers.js";
 import { addMessage, shown } from "./chats.js";
 import { changeChat } from "./composer.js";
 import { copyOf, page, partOf } from "./elements.js";
