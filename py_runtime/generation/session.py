@@ -50,8 +50,10 @@ class SessionModel(Protocol):
     """The parts of a model that a session needs."""
 
     max_chunk: int
-    image_rows: ImageRows | None  # the graph's inputs behind the position, where there are some
     token_rows: TokenRows | None  # the graph's last input, where there are some
+
+    @property
+    def image_rows(self) -> ImageRows | None: ...  # the inputs behind the position, likewise
 
     @property
     def graph(self) -> Graph: ...

@@ -20,8 +20,10 @@ class TwinnedModel(Protocol):
 
     changes: ChangedGraph
     max_chunk: int
-    image_rows: ImageRows | None
     token_rows: TokenRows | None
+
+    @property
+    def image_rows(self) -> ImageRows | None: ...
 
     @property
     def graph(self) -> Graph: ...

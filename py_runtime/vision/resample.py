@@ -26,11 +26,11 @@ def _bicubic(x: np.ndarray) -> np.ndarray:
     x, a = np.abs(x), BICUBIC_BEND
     near = ((a + 2.0) * x - (a + 3.0)) * x * x + 1
     far = (((x - 5) * x + 8) * x - 4) * a
-    return np.asarray(np.where(x < 1, near, np.where(x < BICUBIC_REACH, far, 0.0)))
+    return np.where(x < 1, near, np.where(x < BICUBIC_REACH, far, 0.0))
 
 
 def _bilinear(x: np.ndarray) -> np.ndarray:
-    return np.maximum(0.0, 1.0 - np.abs(x))
+    return np.asarray(np.maximum(0.0, 1.0 - np.abs(x)))
 
 
 LANCZOS: Filter = (_lanczos, LANCZOS_REACH)

@@ -1,4 +1,7 @@
-"""States of convolutions on the CPU: going on, going back and departing never shows."""
+"""States of convolutions and scans on the CPU: going on, going back and departing never shows.
+
+Some rows are thorough, as they are where they come from.
+"""
 
 import pytest
 

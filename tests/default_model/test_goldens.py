@@ -1,6 +1,7 @@
 """The default model computes what torch does, natively and in Chromium."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ REST = 64 << 20  # bytes of GPU memory beside the weights and the cache
 pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough_in_page]
 
 
-def by_runner(shares: dict[str, tuple[int, ...]]) -> list[Any]:
+def by_runner(shares: Mapping[str, tuple[int, ...]]) -> list[Any]:
     """Parameters: a runner, and one of its numbers."""
     return [
         pytest.param(name, number, marks=pytest.mark.browser if name == "page" else ())
