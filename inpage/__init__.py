@@ -10,6 +10,7 @@ model.unload()
 
 import sys
 from importlib import import_module
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from py_runtime import __version__
@@ -60,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 async def load(
-    where: str,
+    where: "str | PathLike[str]",
     *,
     progress: "LoadProgress | None" = None,
     cancel: "CancelToken | None" = None,
@@ -80,6 +81,7 @@ async def load(
     `progress` is not given, notebooks show a bar.
     """
     await _bring_bridge()
+    where = fspath(where)
     from inpage.notebook import LoadBar, in_notebook
     from py_runtime.devices.recovery import load_onto
     from py_runtime.graph.device_choice import wanted_kind

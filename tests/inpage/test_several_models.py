@@ -49,7 +49,7 @@ Case = Callable[[Model, Model, list[Greedy]], Awaitable[None]]
 def with_two(models: Path, case: Case) -> None:
     async def run() -> None:
         paths = [models / NAME, models / SECOND]
-        found = await asyncio.gather(*(inpage.load(str(path)) for path in paths))
+        found = await asyncio.gather(*(inpage.load(path) for path in paths))
         first, second = map(writer, found)
         await case(first, second, [greedy_of(path) for path in paths])
         first.unload()
