@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "ol": {"start", "dir"},
     "a": {"href", "target", "rel"},
     "pre": {"data-language", "dir"},
-    "code": {"tabindex"},
+    "code": {"dir", "tabindex"},
     "span": {"data-task", "data-math", "data-drawn", "tabindex", "class", "style", "aria-hidden"},
     "div": {"class", "tabindex", "role", "aria-label", "dir"},  # around a table
     "button": {"type", "data-act", "title"},  # the page's own, to copy and run code
@@ -120,7 +120,10 @@ def test_html_is_shown_as_it_was_written(page: Page) -> None:
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        ("**a** *b* ~~c~~ `d`", "<p><strong>a</strong> <em>b</em> <del>c</del> <code>d</code></p>"),
+        (
+            "**a** *b* ~~c~~ `d`",
+            '<p><strong>a</strong> <em>b</em> <del>c</del> <code dir="ltr">d</code></p>',
+        ),
         ("# Title", "<h3>Title</h3>"),
         ("3. x", '<ol start="3">\n<li>x</li>\n</ol>'),
         ("- [x] done\n- [ ] open", TASKS),
@@ -138,7 +141,7 @@ def test_html_is_shown_as_it_was_written(page: Page) -> None:
         ),
         (
             "```other\n1 < 2\n```",
-            f'<pre data-language="other">{BUTTONS}<code tabindex="0">1 &lt; 2</code></pre>',
+            f'<pre data-language="other">{BUTTONS}<code dir="ltr" tabindex="0">1 &lt; 2</code></pre>',
         ),
         (
             "|a|b|\n|-|-:|\n|1|2|",
