@@ -105,7 +105,7 @@ def test_a_chat_in_german(german: User) -> None:
     page.locator("#draft").fill("Hello")
     page.locator("#draft").press("Enter")
     note = page.locator("#messages .note")
-    expect(note).to_have_text(re.compile(r"^Token-Grenze erreicht · 4 Tokens · \d+,\d s \("))
+    expect(note).to_have_text(re.compile(r"^Höchstlänge erreicht · 4 Tokens · \d+,\d s \("))
     expect(note).to_have_text(re.compile(r"\d,\d (Vorbereitung|Lesen|Schreiben)"))
     expect(page.locator("#contextText")).to_have_text(
         re.compile(r"^Kontext: \d+ von [\d.]+ Tokens$")

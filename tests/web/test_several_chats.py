@@ -251,6 +251,7 @@ def test_presets_and_stop_strings(desk: Desk) -> None:
     expect(presets.nth(1)).to_have_attribute("aria-pressed", "false")
     expect(user.page.locator("[name=temperature]")).to_have_value("0")
     stop = user.page.get_by_label("Stop strings")
+    user.page.get_by_text("Advanced", exact=True).click()
     stop.fill("\n".join(["x"] * 17))
     expect(user.page.locator("label", has=stop).get_by_role("alert")).to_contain_text(
         "at most 16 stop strings"

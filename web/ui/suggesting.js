@@ -3,8 +3,9 @@
 /** @import { ChatMessage } from "./chats.js" */
 
 import { copyOf, page, partOf } from "./elements.js";
-import { look } from "./hub.js";
+import { lazy } from "./lazy.js";
 import { fitOf, kind, note, speedOf } from "./model_fit.js";
+import { arrived } from "./notices.js";
 import { keep, recall } from "./settings.js";
 import { inWords, t } from "./wording.js";
 
@@ -13,6 +14,8 @@ import { inWords, t } from "./wording.js";
 const SILENT = "inpageNoSuggestions";
 const LEAST_SPEED = 8; // tokens a second: what people read
 const LARGER = 1.8; // times the size of the model in use: less is no other model
+
+const loadHub = lazy(() => import("./hub.js"));
 
 let isMade = false; // in this visit
 
@@ -33,10 +36,10 @@ async function fill(row) {
   if (!found) return;
   const [name, size] = [found.name, inWords(found.size)];
   partOf(row, "words").textContent = kind() === "cpu" ? t`Your processor can run ${name} (${size}) for better answers.` : t`Your graphics card can run ${name} (${size}) for better answers.`;
-  partOf(row, "look").onclick = () => {
+  partOf(row, "look").onclick = async () => {
     row.hidden = true;
     if (!page.models.open) /** @type {HTMLElement} */ (document.querySelector("#modelChip")).click();
-    look(found.address);
+    (await arrived(loadHub()))?.look(found.address);
   };
   partOf(row, "never").onclick = () => {
     keep(SILENT, "1");
