@@ -53,11 +53,12 @@ def test_a_strangers_first_minute(newcomer: BrowserContext, toy_site_url: str) -
     expect(note).to_have_text("Getting ready…")
     visitor.page.get_by_role("button", name="Cancel").click()
     expect(note).to_have_text(WAITING)
+    held.clear()  # nobody waits for these any more
     visitor.load_button.or_(visitor.page.get_by_role("button", name="Resume download")).click()
     expect(note).to_have_text("Getting ready…")
-    visitor.page.unroute(SHARDS)
     for route in held:
         route.continue_()
+    visitor.page.unroute(SHARDS)
     expect(note).to_contain_text("4 tokens")
     expect(visitor.stop).to_be_hidden()
     assert visitor.complaints == []
