@@ -156,6 +156,17 @@ def test_a_better_model_is_suggested_until_nobody_wants_that(desk: Desk) -> None
     expect(suggestion).to_have_count(0)
 
 
+def test_a_suggested_model_is_looked_up_on_the_hub(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate(MORE)
+    user.page.evaluate("() => { inpage.hubFiles = async (where) => { throw new Error(where); }; }")
+    user.ask("First")
+    user.notices.get_by_role("button", name="Show").click()
+    panel = user.page.get_by_role("dialog", name="Models")
+    expect(panel.locator("#hubError")).to_contain_text("Llama-3.2-3B")
+    assert user.complaints == []
+
+
 def test_a_hub_that_cannot_be_reached_is_tried_again(desk: Desk) -> None:
     user = desk.tab()
     user.page.evaluate(MORE)
