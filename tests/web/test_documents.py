@@ -111,7 +111,7 @@ def test_regenerating_uses_the_same_passages(reading: User) -> None:
 
 
 def test_exports_say_which_passages_were_used(reading: User) -> None:
-    (chat,) = json.loads(reading.exported("Export this chat").read_text())["chats"]
+    (chat,) = json.loads(reading.exported("Export").read_text())["chats"]
     found = [each["sources"]["passages"][0] for each in chat["messages"] if "sources" in each]
     assert [(each["unit"], each["first"]) for each in found] == [("page", page) for page in FACTS]
     markdown = reading.exported("Export as Markdown").read_text()
