@@ -15,6 +15,7 @@ from py_runtime.app.loaded_models import LoadedModel, LoadedModels
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.short_texts import short
+from py_runtime.gpu import CPU
 from py_runtime.model import AnyModel, Encoder, writer
 from py_runtime.model.embed import embed
 from py_runtime.retrieval.document import Chunk, Document, utf_16_places
@@ -122,10 +123,15 @@ class DocumentCalls:
             opened.model, opened.is_encoder = str(given["model"]), bool(given["is_encoder"])
 
     async def _embed(self, fields: Json, cancel: CancelToken) -> Json:
-        """Embed the next chunks of a document; give all vectors once these were the last."""
+        """Embed the next chunks of a document; give all vectors once these were the last.
+
+        A model that writes texts takes minutes for that on the processor: nothing is embedded then.
+        """
         (opened,) = self._used(_texts(fields, "ids"))
         count = fields.get("count", 8)
         with self._loaded.asked(None, cancel, for_texts=True) as loaded:
+            if not loaded.is_encoder and loaded.model.graph.device.kind == CPU:
+                return {"is_too_slow": True}
             if opened.model != loaded.name:
                 opened.model, opened.is_encoder = loaded.name, loaded.is_encoder
                 opened.batches = []

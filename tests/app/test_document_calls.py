@@ -24,7 +24,8 @@ class Loaded:
 
     def __init__(self) -> None:
         tokenizer = SimpleNamespace(encode=lambda text, add_special_tokens: text.split())
-        self.model: Any = SimpleNamespace(tokenizer=tokenizer)
+        graph = SimpleNamespace(device=SimpleNamespace(kind="gpu"))
+        self.model: Any = SimpleNamespace(tokenizer=tokenizer, graph=graph)
         self.name, self.is_encoder = "Model", True
 
     @contextmanager
@@ -88,6 +89,21 @@ def test_vectors_are_made_in_batches_and_taken_back(loaded: Loaded) -> None:
     loaded.name = "Another"
     assert call(calls, "search", question="heron", budget=500)["model"] == "", "it has none"
     assert embedded(calls)["model"] == "Another"
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_encoder", "is_embedded"),
+    [("cpu", False, False), ("cpu", True, True), ("gpu", False, True)],
+)
+def test_a_model_that_writes_embeds_on_a_gpu_only(
+    loaded: Loaded, kind: str, is_encoder: bool, is_embedded: bool
+) -> None:
+    loaded.is_encoder, loaded.model.graph.device.kind = is_encoder, kind
+    calls = opened(loaded)
+    found = call(calls, "embed", count=100)
+    assert ("vectors" in found, "is_too_slow" in found) == (is_embedded, not is_embedded)
+    by = call(calls, "search", question="heron", budget=500)["model"]
+    assert by == ("Model" if is_embedded else "")
 
 
 def test_vectors_that_do_not_fit_are_left_out(loaded: Loaded) -> None:

@@ -157,7 +157,7 @@ def test_what_is_learnt_is_kept_and_goes_with_the_chat(desk: Desk) -> None:
     (given,) = user.page.evaluate("opened")
     assert given["vectors"]["base64"] == "MTIzNDU2Nzg=", "they are not made again"
     user.page.evaluate(IMPATIENT)
-    user.page.get_by_role("button", name="Delete this chat").click()
+    user.choose_in_menu("Delete")
     until(user.page, lambda: user.page.evaluate(VECTORS) == [], "nothing of it is kept")
     assert user.complaints == []
 
@@ -248,6 +248,6 @@ def test_hostile_sources_are_read_with_care(tab: User) -> None:
     quote = tab.answers.locator(".quotes button")
     expect(quote).to_have_text("1<b> · page 0<img>")
     expect(quote).to_be_disabled()
-    chat: Any = json.loads(tab.exported("Export this chat").read_text())["chats"][0]
+    chat: Any = json.loads(tab.exported("Export").read_text())["chats"][0]
     assert len(chat["messages"][0]["sources"]["passages"]) == 1
     tab.dismiss_notices()

@@ -194,9 +194,12 @@ def test_search_finds_in_files(tab: User) -> None:
     tab.ask("Which bird?")
     tab.new_chat()
     tab.ask("Something else")
-    for words in ("GREY heron", "herons.txt"):
+    for words, line in {
+        "GREY heron": "The grey heron stands still.",
+        "herons.txt": "herons.txt",
+    }.items():
         tab.page.get_by_label("Search chats").fill(words)
-        expect(tab.titles.filter(visible=True)).to_have_text(["Which bird?"])
+        expect(tab.titles.filter(visible=True)).to_have_text([f"Which bird?{line}"])
     tab.page.get_by_label("Search chats").fill("")
 
 

@@ -165,7 +165,7 @@ def test_notes_of_an_import_are_old_texts_or_messages_and_others_are_dropped(use
         deep = {"code": "device_lost", "facts": {"reason": deep}}
     notes: dict[str, Any] = {
         "3 tokens": "3 tokens",
-        "1,234 tokens · Stopped": [
+        "Stopped · 1,234 tokens": [
             {"code": "answer_tokens", "facts": {"tokens": 1234}},
             {"code": "from_the_future", "facts": {"tokens": 1}},
             {"code": "answer_stopped", "facts": {}},

@@ -78,7 +78,8 @@ async function learnFile(file) {
     while (!stopping.signal.aborted) {
       await untilIdle(stopping.signal);
       if (!inpage.loaded || stopping.signal.aborted || !isInChats(id)) return;
-      const { done, total, vectors } = await embedNext(file, stopping.signal);
+      const { is_too_slow: isTooSlow, done, total, vectors } = await embedNext(file, stopping.signal);
+      if (isTooSlow) return; // unless an encoder is loaded by the next question
       line.tell(done, total);
       if (!vectors) continue;
       settled.add(key);
@@ -92,7 +93,7 @@ async function learnFile(file) {
   }
 }
 
-/** Embeds some chunks of a file, unless an answer comes in between. @type {(file: Attachment, stopped: AbortSignal) => Promise<{ done: number, total: number, vectors?: Vectors }>} */
+/** Embeds some chunks of a file, unless an answer comes in between. @type {(file: Attachment, stopped: AbortSignal) => Promise<{ is_too_slow?: boolean, done: number, total: number, vectors?: Vectors }>} */
 async function embedNext(file, stopped) {
   const ended = new AbortController();
   const interrupting = new AbortController();
