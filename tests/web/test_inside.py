@@ -93,7 +93,9 @@ def test_heads_say_where_they_look(answered: User) -> None:
     expect(heads.first).to_have_attribute("aria-selected", "true")
     heads.last.click()
     expect(heads.last).to_have_attribute("aria-selected", "true")
-    expect(attention.locator(".room-facts")).to_contain_text("previous token")
+    cut, facts = attention.locator(".room-facts").all()
+    expect(cut).to_be_hidden()
+    expect(facts).to_contain_text("previous token")
     tokens = attention.locator(".inside-tokens button")
     tokens.nth(3).hover()
     expect(tokens.nth(3)).to_have_class("chosen")
@@ -150,7 +152,8 @@ def test_norms_grow_from_layer_to_layer(answered: User) -> None:
     chart = norms.get_by_role("img", name="Norms layer by layer at “␣fox”")
     chart.focus()
     answered.page.keyboard.press("End")
-    said = norms.locator(".room-facts").first
+    cut, said, _ = norms.locator(".room-facts").all()
+    expect(cut).to_be_hidden()
     expect(said).to_contain_text("Layer 1 · stream")
     last = rows_of(answered)[-1]
     assert (last["layer"], last["token"]) == (1, " fox")

@@ -38,6 +38,12 @@ class Notebook:
     def button(self, name: str) -> Locator:
         return self.dock.get_by_role("button", name=name, exact=True)
 
+    def exported(self, button: str) -> str:
+        """Return what a button of the notebook's own exports."""
+        with self.page.expect_download() as download:
+            self.button(button).click()
+        return download.value.path().read_text()
+
     def run(self, code: str) -> Locator:
         """Run code in the last cell and return it; without waiting for its end."""
         cell = self.cells.last
@@ -184,7 +190,7 @@ def test_it_is_exported_and_imported(notebook: Notebook) -> None:
     notebook.button("Add text").click()
     notebook.dock.get_by_role("region", name="Text cell").dblclick()
     notebook.dock.get_by_role("textbox", name="Text").fill("# A heading")
-    book = json.loads(notebook.user.exported("Export as .ipynb").read_text())
+    book = json.loads(notebook.exported("Export as .ipynb"))
     assert (book["nbformat"], [cell["cell_type"] for cell in book["cells"]]) == (
         4,
         ["code", "markdown"],
@@ -192,7 +198,7 @@ def test_it_is_exported_and_imported(notebook: Notebook) -> None:
     first, second = book["cells"][0]["outputs"]
     assert (first["output_type"], first["text"]) == ("stream", ["kept\n"])
     assert second["data"]["text/plain"] == ["42"]
-    script = notebook.user.exported("Export as .py").read_text()
+    script = notebook.exported("Export as .py")
     assert script == "# %%\nprint('kept')\n6 * 7\n\n# %% [markdown]\n# # A heading\n"
     for name, text in {"book.ipynb": json.dumps(book), "book.py": script}.items():
         notebook.user.new_chat()
