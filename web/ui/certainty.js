@@ -13,7 +13,7 @@ import { slotOf } from "./message_tree.js";
 import { requestOptions } from "./settings.js";
 import { styleSheet } from "./styles.js";
 import { sparkline } from "./surprise.js";
-import { hideChoices, hideSoon, showChoices, stepInto } from "./token_choices.js";
+import { closeChoices, hideChoices, hideSoon, showChoices, stepInto } from "./token_choices.js";
 import { addedBy, percent, probabilityOf, scoresOf, surpriseOf, visible, writtenAs } from "./token_scores.js";
 import { decimal, faultOf, line, t } from "./wording.js";
 
@@ -294,7 +294,7 @@ function readingOf(mine, scores, box) {
     else if (["Enter", " ", "ArrowDown"].includes(event.key)) {
       look(span, true);
       stepInto();
-    } else if (event.key === "Escape") hideChoices();
+    } else if (event.key === "Escape") closeChoices();
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -24,6 +24,8 @@ const box = copyOf(page.choicesView);
 box.popover = "manual";
 /** @type {Shown | undefined} */
 let shown;
+/** @type {HTMLElement | undefined} */
+let closed; // the token of choices that were closed over it: it is not pointed at anew
 let timer = 0;
 document.body.append(box);
 
@@ -35,6 +37,8 @@ const cutBy = (setting) => ({
 /** Shows what could stand at a token. @param {Shown} next */
 export function showChoices(next) {
   clearTimeout(timer);
+  if (next.anchor === closed && !next.isPinned) return;
+  closed = undefined;
   if (narrow.matches && !next.isPinned && !next.anchor.matches(":focus")) return; // a sheet would cover what is pointed at
   const isPinned = next.isPinned || (shown?.isPinned && shown.anchor === next.anchor);
   if (shown?.isPinned && !next.isPinned && shown.anchor !== next.anchor && !next.anchor.matches(":focus")) return; // it is only passed by
@@ -108,6 +112,16 @@ export function hideChoices() {
   if (box.matches(":popover-open")) box.hidePopover();
 }
 
+/** Hides the choices where somebody closes them: a pointer that is left on their token does not bring them back. */
+export function closeChoices() {
+  const anchor = shown?.anchor;
+  if (anchor && (box.matches(":hover") || anchor.matches(":hover"))) {
+    closed = anchor;
+    anchor.addEventListener("pointerleave", () => { closed = undefined; }, { once: true });
+  }
+  hideChoices();
+}
+
 const buttons = () => /** @type {HTMLButtonElement[]} */ ([...box.querySelectorAll(".choice-row:enabled")]);
 
 /** Puts the focus on the first choice. */
@@ -121,7 +135,7 @@ export function stepInto() {
 function leave() {
   const anchor = shown?.anchor;
   if (box.contains(document.activeElement)) anchor?.focus({ preventScroll: true });
-  hideChoices();
+  closeChoices();
 }
 
 partOf(box, "close").onclick = leave;
