@@ -141,7 +141,8 @@ def test_html_is_shown_as_it_was_written(page: Page) -> None:
         ),
         (
             "```other\n1 < 2\n```",
-            f'<pre data-language="other">{BUTTONS}<code dir="ltr" tabindex="0">1 &lt; 2</code></pre>',
+            f'<pre data-language="other">{BUTTONS}'
+            '<code dir="ltr" tabindex="0">1 &lt; 2</code></pre>',
         ),
         (
             "|a|b|\n|-|-:|\n|1|2|",
