@@ -1,4 +1,4 @@
-"""When tokens are proposed, and how many: by what came true so far, and by what a call costs.
+"""The choice of when to propose tokens, and how many: by what came true and what a call costs.
 
 Proposals are looked up for every token, also where nobody verifies them: so it is known what would
 have come true before a verifier is built, and text that repeats nothing pays for the lookup alone.
@@ -54,7 +54,7 @@ class Costs:
 
 
 class Speculation:
-    """What a session knows about proposals; it stays from answer to answer."""
+    """The knowledge of a session about proposals, which stays from answer to answer."""
 
     def __init__(self) -> None:
         self.costs = Costs()

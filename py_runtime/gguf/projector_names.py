@@ -20,7 +20,7 @@ def is_projector(name: str) -> bool:
 
 
 class Named(Protocol):
-    """Whatever has the name of a file."""
+    """A thing that has the name of a file."""
 
     @property
     def name(self) -> str: ...

@@ -130,7 +130,7 @@ class ChatPrompts:
 
     @cached_property
     def _takes_parts(self) -> bool:
-        """Whether the template wants contents as lists of parts, and passes over plain texts."""
+        """Tell whether the template wants lists of parts as contents, and skips plain texts."""
         assert self._template is not None, "whoever renders has one"
         if not TYPED.search(self._template.source):
             return False

@@ -10,9 +10,8 @@ from py_runtime.live.launch import Bindable, Launch
 from py_runtime.ops.registry import Op, register
 
 MAX_STATE = figures_of("states/fragments/scan")["MAX_STATE"]
-SCAN, SCAN_WIDE, STARTS = (
-    f"states/{name}" for name in ("selective_scan", "selective_scan_wide", "scan_starts")
-)
+SCAN, SCAN_WIDE = "states/selective_scan", "states/selective_scan_wide"
+STARTS = "states/scan_starts"
 _FIGURES = figures_of(SCAN_WIDE)
 TEAM, CHUNK = _FIGURES["TEAM"], _FIGURES["CHUNK"]
 AT_ONCE, ENDS, OUTS = (_FIGURES[name] for name in ("AT_ONCE", "ENDS", "OUTS"))

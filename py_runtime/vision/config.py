@@ -32,7 +32,7 @@ EDGES = 4  # an image is scaled to so many tiles, where nothing is said
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done with an image before the tower sees it."""
+    """The steps that prepare an image for the tower."""
 
     edge: int  # the longer side is scaled to it before tiles are cut
     is_split: bool = True  # else the whole image is one tile

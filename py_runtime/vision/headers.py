@@ -1,4 +1,4 @@
-"""What an image file says of itself before it is decoded: its kind and its size.
+"""The header of an image file, read before anything is decoded: its kind and its size.
 
 Nothing but the size is believed, and that is compared with what is decoded.
 """

@@ -84,7 +84,7 @@ def test_kinds_of_layers(family: str, cpu: CpuRunner, tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_every_token_gets_what_it_gets_alone(cpu_toy: Toy) -> None:
-    """On the CPU, to the last bit; also where a split of attention begins between two tokens."""
+    """The CPU agrees to the last bit, also where a split of attention begins between two tokens."""
     tokens = [3 + (5 * place + place * place) % 200 for place in range(140)]
     alone, together = cpu_toy.runner.run(
         CASES,
@@ -98,7 +98,7 @@ def test_every_token_gets_what_it_gets_alone(cpu_toy: Toy) -> None:
 
 @pytest.mark.torch
 def test_an_answer_that_ends_inside_a_call(cpu_toy: Toy) -> None:
-    """By a stop string, the room it has, an end of the context, or its user."""
+    """A stop string, the room it has, the end of the context or its user ends an answer."""
     (whole,) = asked(cpu_toy, {"prompt": OTHER, "fields": GREEDY})
     stop = whole["plain"]["text"][-12:-8]
     lengths = [{**GREEDY, "max_tokens": most} for most in (97, 98, 99, 101)]

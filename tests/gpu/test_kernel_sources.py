@@ -277,7 +277,7 @@ def test_a_type_of_unknown_size_is_an_error() -> None:
 
 
 def test_where_a_member_lies_is_read_from_the_file() -> None:
-    assert offset_of("sampling/sample", "State", "tokens") == 8
+    assert offset_of("sampling/sample", "State", "tokens") == 12
     assert offset_of("copies/strided_copy", "Params", "rank") == (8 + 2) * 16
     columns = FILES["linear/fragments/int8_token"].source
     assert extent_of("Columns", columns, {}) == (112, 16)

@@ -147,7 +147,7 @@ def test_a_listing_of_many_pages_is_read_up_to_a_number(monkeypatch: pytest.Monk
 def test_a_listing_that_goes_on_elsewhere_is_refused(
     page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever is there would be told the token."""
+    """A stranger there would be told the token."""
     hub, asked = listing_hub(monkeypatch, page)
     with pytest.raises(HubError, match=r"goes on at (elsewhere|hub)\.example, which is not it"):
         wait(hub.list_repository(HubAddress("o", "n")))

@@ -1,4 +1,4 @@
-"""What is learnt about searched files is kept with the chat; folders and summaries in parts."""
+"""Searched files: their vectors stay with the chat; folders, and summaries in parts."""
 
 import json
 from collections.abc import Iterator
