@@ -462,7 +462,7 @@ export interface CompletionRequest extends GenerationRequest {
   prompt_token_ids?: number[] | null;
 }
 
-type Content = string | (TextPart | ImagePart)[];
+type Text = string | TextPart[];
 
 interface TextPart {
   type: "text";
@@ -477,9 +477,10 @@ interface ImagePart {
 }
 
 export type Message =
-  | { role: "system" | "developer" | "user"; content: Content }
-  | { role: "assistant"; content?: Content | null; tool_calls?: ToolCall[]; reasoning_content?: string | null }
-  | { role: "tool"; content: Content; tool_call_id: string };
+  | { role: "user"; content: string | (TextPart | ImagePart)[] }
+  | { role: "system" | "developer"; content: Text }
+  | { role: "assistant"; content?: Text | null; tool_calls?: ToolCall[]; reasoning_content?: string | null }
+  | { role: "tool"; content: Text; tool_call_id: string };
 
 export interface Tool {
   type: "function";

@@ -31,7 +31,7 @@ export const vectors = (found: Embeddings): OpenAI.CreateEmbeddingResponse => fo
 
 type Ours =
   | "top_k" | "min_p" | "repetition_penalty" | "ignore_eos" | "context_overflow" | "signal" | "continue_final_message" | "continue_token_ids"
-  | "chat_template_kwargs" | "enable_thinking" | "reasoning_format" | "reasoning_effort" | "stream_options" | "response_format" | "tools";
+  | "chat_template_kwargs" | "enable_thinking" | "reasoning_format" | "reasoning_effort" | "stream_options" | "response_format" | "tools" | "speculate";
 
 /** null stands for the default here; OpenAI's types leave such fields out. */
 type Given<Request> = { [Name in keyof Request]: Exclude<Request[Name], null> };
