@@ -260,6 +260,7 @@ function readingOf(mine, scores, box) {
     take(span);
     span.focus({ preventScroll: true });
     span.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() => span.scrollIntoView({ block: "nearest" })); // lines that come into view take their true height
   }
 
   box.addEventListener("focusin", ({ target }) => {
