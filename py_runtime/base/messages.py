@@ -173,10 +173,10 @@ ENGLISH: dict[str, str] = {
     "autoencoder_files": "{files} was given as a sparse autoencoder: give one .safetensors or "
     ".npz file, with its cfg.json or config.json if it has one",
     "autoencoder_damaged": "{fault}: get the file again",
-    "autoencoder_compressed": "{file}: {tensor} is compressed: write the file anew with "
+    "autoencoder_compressed": "{file}: {tensor} is compressed: save the file again with "
     "numpy.savez, which compresses nothing",
-    "autoencoder_array": "{file}: {tensor} is no plain array of floats, row by row: write the file "
-    "anew with numpy.savez, its arrays as float32",
+    "autoencoder_array": "{file}: {tensor} is not a plain array of floats in row order: save the "
+    "file again with numpy.savez, its arrays as float32",
     "autoencoder_layout": "{file} is no sparse autoencoder of a known layout: it must have W_enc, "
     "b_enc, W_dec and b_dec (SAELens, Gemma Scope), or encoder.weight, encoder.bias, W_dec and "
     "b_dec (EleutherAI); it has {tensors}",

@@ -57,10 +57,10 @@ def lying(data: bytes, before: bytes, after: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (npz(np.savez_compressed), "'W_enc' is compressed: write the file anew with numpy.savez"),
-        (npz(W_enc=np.asfortranarray(np.zeros((8, 12)))), "'W_enc' is no plain array of floats"),
-        (npz(W_enc=np.zeros((8, 12), ">f4")), "'W_enc' is no plain array of floats"),
-        (npz(W_enc=np.array([{}], object)), "'W_enc' is no plain array of floats"),
+        (npz(np.savez_compressed), "'W_enc' is compressed: save the file again with numpy.savez"),
+        (npz(W_enc=np.asfortranarray(np.zeros((8, 12)))), "'W_enc' is not a plain array of floats"),
+        (npz(W_enc=np.zeros((8, 12), ">f4")), "'W_enc' is not a plain array of floats"),
+        (npz(W_enc=np.array([{}], object)), "'W_enc' is not a plain array of floats"),
         (npz(W_dec=np.zeros((12, 9), np.float32)), r"W_dec is \[12, 9\], but must be \[12, 8\]"),
         (npz(b_dec=np.full(8, np.inf, np.float32)), "b_dec' has values that are infinite"),
         (lying(npz(), b"(8, 12)", b"(8, 99)"), r"'W_enc' is \[8, 99\], but has 384 bytes"),

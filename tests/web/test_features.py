@@ -147,7 +147,7 @@ def test_a_file_that_does_not_suit_says_why(user: User, width: int) -> None:
     faults = {
         "reads activations of width 7": autoencoder_files("saelens", 7, FEATURES),
         "give both files together": {NAME: autoencoder_files("eleuther", width, FEATURES)[NAME]},
-        "is compressed: write the file anew with numpy.savez": {"params.npz": compressed(width)},
+        "is compressed: save the file again with numpy.savez": {"params.npz": compressed(width)},
     }
     for said, files in faults.items():
         user.drop(files)

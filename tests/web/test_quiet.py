@@ -142,7 +142,7 @@ def test_a_better_model_is_suggested_until_nobody_wants_that(desk: Desk) -> None
     suggestion = user.notices.get_by_text("Your graphics card can run Llama 3.2 3B (2.0 GB)")
     expect(suggestion).to_be_visible()
     assert user.faults_of_access() == []
-    user.notices.get_by_role("button", name="Suggest no models").click()
+    user.notices.get_by_role("button", name="Don’t suggest models").click()
     expect(suggestion).to_be_hidden()
     user.page.locator("#modelChip").click()
     expect(user.page.locator("#modelRows")).to_contain_text("fits · about 200 tok/s")

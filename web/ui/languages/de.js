@@ -519,7 +519,7 @@ export const texts = {
   "about {0} tok/s": "etwa {0} Tok/s",
   "Your processor can run {0} ({1}) for better answers.": "Dein Prozessor schafft {0} ({1}) für bessere Antworten.",
   "Your graphics card can run {0} ({1}) for better answers.": "Deine Grafikkarte schafft {0} ({1}) für bessere Antworten.",
-  "Suggest no models": "Keine Modelle vorschlagen",
+  "Don’t suggest models": "Keine Modelle vorschlagen",
   "Retry": "Noch einmal versuchen",
   "The Hugging Face Hub cannot be reached. Are you online?": "Der Hugging Face Hub ist nicht erreichbar. Bist du online?",
   "Regenerate with {0}": "Neu antworten mit {0}",
