@@ -96,8 +96,9 @@ def test_the_graph_is_drawn_before_and_after_the_passes(user: User) -> None:
     expect(nodes).to_have_count(19)
     expect(graph.get_by_role("button", name="silu")).to_contain_text("[1, 5, 160]")
     graph.get_by_role("button", name="Next section").click()
+    expect(user.page).to_have_url(re.compile("section=head"))
+    expect(graph.get_by_role("button", name="silu")).to_be_hidden()
     expect(graph.get_by_role("button", name="rms_norm")).to_be_visible()
-    assert "section=head" in user.page.url
 
 
 def test_the_memory_adds_up(user: User) -> None:

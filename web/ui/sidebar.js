@@ -67,13 +67,13 @@ page.newChat.onclick = () => openChat(newChat());
 scrim.onclick = () => { close(); page.toggleSidebar.focus(); };
 sidebar.onkeydown = (/** @type {KeyboardEvent} */ { key }) => { if (key === "Escape" && scrim.checkVisibility()) scrim.click(); };
 IS_NARROW.onchange = () => toggle(!IS_NARROW.matches && !!recall(HIDDEN));
+toggle(!IS_NARROW.matches && !!recall(HIDDEN)); // at once: the user may toggle it before the chats are read
 
 const showNew = () => show(newChat());
 
 /** Shows the chat of the last visit, the one that the user has opened by now, or a new one for the question in the address. */
 export function reopen() {
   isOpen = true;
-  toggle(!IS_NARROW.matches && !!recall(HIDDEN));
   const address = new URL(location.href);
   const question = address.searchParams.get("q");
   const last = allChats().find(({ id }) => id === recall("inpageChat"));
