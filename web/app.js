@@ -6,7 +6,7 @@ import { opened } from "./ui/chat_storage.js";
 import { page } from "./ui/elements.js";
 import { on } from "./ui/events.js";
 import { restart, showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
-import { lazy } from "./ui/lazy.js";
+import { script } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { act } from "./ui/message_buttons.js";
 import { expectNone, loading, loadStored, showModel } from "./ui/models.js";
@@ -33,12 +33,12 @@ import { t, tell } from "./ui/wording.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
-  models: lazy(() => import("./ui/models_dialog.js")),
-  settings: lazy(() => import("./ui/settings_dialog.js")),
+  models: script(() => import("./ui/models_dialog.js")),
+  settings: script(() => import("./ui/settings_dialog.js")),
 };
-const loadDock = lazy(() => import("./ui/dock.js"));
-const loadHub = lazy(() => import("./ui/hub.js"));
-const loadSuggesting = lazy(() => import("./ui/suggesting.js"));
+const loadDock = script(() => import("./ui/dock.js"));
+const loadHub = script(() => import("./ui/hub.js"));
+const loadSuggesting = script(() => import("./ui/suggesting.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
@@ -61,7 +61,7 @@ addEventListener("hashchange", openLinkedPanel);
 
 // ---- the engine: this tab's own, or that of another tab
 
-const loadSharing = lazy(() => import("./ui/engine_sharing.js"));
+const loadSharing = script(() => import("./ui/engine_sharing.js"));
 /** @type {Worker | undefined} */
 let worker;
 /** @type {((options: WorkerOptions) => Worker)} */

@@ -10,7 +10,7 @@ import { page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { chipOf, factsOf, loadStyles, showPicture } from "./file_chips.js";
 import { chosenFolder, filesIn, textOf, textOfFolder } from "./folders.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
 import { faultOf, inWords, line, t } from "./wording.js";
 
@@ -19,9 +19,9 @@ const MAX_PDF_BYTES = 50_000_000;
 const IMAGE = /\.(png|jpe?g|webp|gif)$/i; // by its name, or, pasted, by its type
 
 const { attached, draft } = page;
-const loadFiles = lazy(() => import("./chat_files.js"));
-const loadImages = lazy(() => import("./image_files.js"));
-const loadPdf = lazy(() => import("./pdf.js"));
+const loadFiles = script(() => import("./chat_files.js"));
+const loadImages = script(() => import("./image_files.js"));
+const loadPdf = script(() => import("./pdf.js"));
 
 /** Takes files and folders in, as what they hold, in their order. @type {(given: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
 export async function attach(given, entries = []) {

@@ -3,7 +3,7 @@
 
 import { page, partOf } from "./elements.js";
 import { on } from "./events.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived, copyText } from "./notices.js";
 import { table } from "./panels/table.js";
 import { keep, recall } from "./settings.js";
@@ -42,7 +42,7 @@ const [LEAST, MOST] = [20, 80]; // percent of the window
 const STEP = 2;
 const below = matchMedia("(max-width: 64rem)"); // as dock.css has it
 
-const loadExport = lazy(() => import("./panel_export.js"));
+const loadExport = script(() => import("./panel_export.js"));
 const loadStyles = styleSheet("dock.css");
 /** @type {Map<string, Opened>} */
 const opened = new Map();

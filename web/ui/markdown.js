@@ -2,10 +2,10 @@
 
 /** @import { View } from "./reasoning.js" */
 
-import { lazy } from "./lazy.js";
+import { lazy, script } from "./lazy.js";
 import { plain } from "./plain_text.js";
 
-const loadViews = lazy(() => import("./markdown_view.js"));
+const loadViews = script(() => import("./markdown_view.js"));
 
 /** @type {typeof import("./markdown_view.js") | undefined} */
 let views; // once they are here

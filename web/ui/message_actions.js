@@ -8,12 +8,12 @@ import { addMessage, shown, wholeOf, WITHOUT_TEXT } from "./chats.js";
 import { files, setEditor, setFiles, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
 import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
-const loadRunner = lazy(() => import("./notebook/run_block.js"));
+const loadRunner = script(() => import("./notebook/run_block.js"));
 
 /**
  * Asks for another version of an answer, or the first one to a question; a version without a word is not kept.
@@ -65,8 +65,8 @@ function edit(question) {
   write(question.content);
 }
 
-const loadCertainty = lazy(() => import("./certainty.js"));
-const loadMenu = lazy(() => import("./message_menu.js"));
+const loadCertainty = script(() => import("./certainty.js"));
+const loadMenu = script(() => import("./message_menu.js"));
 
 /** What buttons of messages do, by the name that they carry. @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 export const actions = {

@@ -4,12 +4,12 @@ import { shown } from "./chats.js";
 import { write } from "./composer.js";
 import { page } from "./elements.js";
 import { on } from "./events.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { pathOf } from "./message_tree.js";
 import { arrived } from "./notices.js";
 
-const loadActions = lazy(() => import("./message_actions.js"));
-const loadCertainty = lazy(() => import("./certainty.js"));
+const loadActions = script(() => import("./message_actions.js"));
+const loadCertainty = script(() => import("./certainty.js"));
 
 /** Does what a button of a message says. @param {Element} button perhaps of a message that is no longer shown */
 export async function act(button) {

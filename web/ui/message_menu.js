@@ -4,7 +4,7 @@
 
 import { shown } from "./chats.js";
 import { copyOf, page, partOf } from "./elements.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { openMenu } from "./menus.js";
 import { versionsOf } from "./message_tree.js";
 import { loadFrom, models } from "./models.js";
@@ -14,8 +14,8 @@ import { styleSheet } from "./styles.js";
 import { t } from "./wording.js";
 
 const loadStyles = styleSheet("tokens.css");
-const loadWhy = lazy(() => import("./why.js"));
-const loadCompare = lazy(() => import("./compare.js"));
+const loadWhy = script(() => import("./why.js"));
+const loadCompare = script(() => import("./compare.js"));
 
 /** Opens the menu below its button; `again` has the message answered anew. @type {(button: Element, message: ChatMessage, again: () => void) => Promise<void>} */
 export async function open(button, message, again) {

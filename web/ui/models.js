@@ -4,12 +4,12 @@
 
 import { page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { keep, recall } from "./settings.js";
 import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
 
 const { load, loadError, model: picker, progress } = page;
-const loadAdapters = lazy(() => import("./adapters.js"));
+const loadAdapters = script(() => import("./adapters.js"));
 
 /** @type {OfferedModel[]} */
 export let models = [];

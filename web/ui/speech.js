@@ -2,12 +2,12 @@
 // away. speaking.js does them, once somebody wants one.
 
 import { page } from "./elements.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived } from "./notices.js";
 
 const { dictate, messages } = page;
 const synthesis = globalThis.speechSynthesis;
-const loadSpeaking = lazy(() => import("./speaking.js"));
+const loadSpeaking = script(() => import("./speaking.js"));
 
 const voices = () => synthesis?.getVoices().filter(({ localService }) => localService) ?? [];
 const showVoices = () => document.body.toggleAttribute("data-speaks", voices().length > 0);

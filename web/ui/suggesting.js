@@ -3,7 +3,7 @@
 /** @import { ChatMessage } from "./chats.js" */
 
 import { copyOf, page, partOf } from "./elements.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { fitOf, kind, note, speedOf } from "./model_fit.js";
 import { arrived } from "./notices.js";
 import { keep, recall } from "./settings.js";
@@ -15,7 +15,7 @@ const SILENT = "inpageNoSuggestions";
 const LEAST_SPEED = 8; // tokens a second: what people read
 const LARGER = 1.8; // times the size of the model in use: less is no other model
 
-const loadHub = lazy(() => import("./hub.js"));
+const loadHub = script(() => import("./hub.js"));
 
 let isMade = false; // in this visit
 

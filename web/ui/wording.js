@@ -4,7 +4,7 @@
 /** @import { EngineMessage, InpageError } from "../inpage.js" */
 
 import * as english from "./languages/en.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 
 /** @typedef {EngineMessage["facts"][string]} Fact */
 
@@ -15,7 +15,9 @@ import { lazy } from "./lazy.js";
  * @property {Record<string, string>} messages the engine's messages, by their codes
  */
 
-const loadTranslating = lazy(() => import("./translating.js"));
+const loadTranslating = script(() => import("./translating.js"));
+/** @type {Record<string, () => Promise<Table>>} */
+const loadTable = { en: script(() => import("./languages/en.js")), de: script(() => import("./languages/de.js")) };
 
 const MAX_REMEMBERED = 5000; // texts with values in them: what is shown is among the last
 
@@ -128,7 +130,7 @@ export async function speak(choice = localStorage.getItem("inpageLanguage")) {
   const name = tag.slice(0, 2);
   if (name !== language.slice(0, 2)) {
     const { parsed, rewrite } = await loadTranslating();
-    const other = await import(`./languages/${name}.js`);
+    const other = await loadTable[name]();
     await parsed();
     [table, language] = [other, tag];
     rewrite(document, sayAgain);
