@@ -168,7 +168,9 @@ def test_learning_can_be_cancelled(tab: User) -> None:
     tab.answered()
     line = tab.page.locator("#notices .learning")
     expect(line).to_contain_text("Learning what long.txt is about")
-    assert line.locator("progress").evaluate("bar => [bar.value, bar.max]") == [2, 4]
+    shown = "bar => [bar.value, bar.max]"
+    progress = line.locator("progress")
+    until(tab.page, lambda: progress.evaluate(shown) == [2, 4], "half of it is learnt")
     before = tab.page.evaluate(VECTORS)
     line.get_by_role("button", name="Cancel").click()
     expect(line).to_have_count(0)
