@@ -232,6 +232,7 @@ def test_little_room_is_told(user: User, panel: Locator) -> None:
     assert user.complaints == []
 
 
+@pytest.mark.thorough  # three more loads
 def test_models_that_share_a_name_are_told_apart(user: User, models: Path, panel: Locator) -> None:
     """The list has their folders' names; what is loaded calls itself as its manifest does."""
     shutil.copytree(models / "Toy", models / "Twin", dirs_exist_ok=True)
