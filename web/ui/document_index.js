@@ -4,11 +4,10 @@
 /** @import { Attachment } from "./chats.js" */
 
 import { answers } from "./answers.js";
-import { chats, isDeleted } from "./chats.js";
+import { chats, isDeleted, isGone } from "./chats.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { on } from "./events.js";
 import { lazy, library } from "./lazy.js";
-import { isGone } from "./message_tree.js";
 import { notify, patience } from "./notices.js";
 import { faultOf, t } from "./wording.js";
 

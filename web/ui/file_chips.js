@@ -3,10 +3,9 @@
 /** @import { Attachment } from "./chats.js" */
 
 import { isImage } from "./chats.js";
-import { copyOf, page, partOf } from "./elements.js";
+import { copyOf, page, partOf, styleSheet } from "./elements.js";
 import { emit } from "./events.js";
 import { copyText } from "./notices.js";
-import { styleSheet } from "./styles.js";
 import { inWords, line, t } from "./wording.js";
 
 const PROSE = ["image", "pdf", "text", "txt", "md", "markdown"]; // kinds that are not code

@@ -3,10 +3,10 @@
 
 import { areAutoencoder } from "./autoencoder_files.js";
 import { copyOf, page, partOf } from "./elements.js";
+import { emit } from "./events.js";
 import { library } from "./lazy.js";
 import { markdownIn } from "./markdown.js";
 import { listModels, loadFrom } from "./models.js";
-import { openPanel } from "./panels.js";
 import { faultOf, line, t, tell } from "./wording.js";
 
 /**
@@ -27,7 +27,7 @@ const REMEMBERS = () => t`Next time it has to be opened again, unless this brows
 export async function openFiles(files, given = []) {
   const names = files.map(({ name }) => name).join(", ");
   const handles = handlesOf(given); // at once: they are given to the event alone
-  if (await areAutoencoder(files)) return openPanel("features", { files });
+  if (await areAutoencoder(files)) return emit("panelwanted", { name: "features", settings: { files } });
   page.about.textContent = t`Reading ${names}…`;
   keeping.hidden = true;
   if (!page.opened.open) page.opened.showModal();

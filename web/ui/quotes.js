@@ -1,12 +1,11 @@
 // The passages that an answer was given, as quotes below it: a click opens the file where one stands.
 
-/** @import { Passage, Sources } from "./chat_types.js" */
+/** @import { Passage, Sources } from "./chats.js" */
 
-import { shown } from "./chats.js";
+import { pathOf, shown } from "./chats.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { emit } from "./events.js";
 import { loadStyles, read } from "./file_chips.js";
-import { pathOf } from "./message_tree.js";
 import { searchedIn } from "./searching.js";
 import { line, t } from "./wording.js";
 

@@ -2,12 +2,12 @@
 // as the context has room for, or the file is summarised in parts. A question keeps what was found for it.
 
 /** @import { Answer } from "./answers.js" */
-/** @import { Attachment, ChatMessage, Passage, Sources } from "./chat_types.js" */
+/** @import { Attachment, ChatMessage, Passage, Sources } from "./chats.js" */
 
 import { promptOf } from "./answers.js";
 import { wholeOf } from "./chats.js";
 import { callFor, learn } from "./document_index.js";
-import { splitReasoning } from "./reasoning.js";
+import { splitReasoning } from "./markdown/reasoning.js";
 import { t } from "./wording.js";
 
 /** @typedef {Omit<Passage, "text">} Found */

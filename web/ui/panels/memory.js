@@ -2,7 +2,7 @@
 
 /** @import { Dock } from "../dock.js" */
 
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
 import { inWords, line, t } from "../wording.js";
 import { ask, colourOf, draw, fill, inPercent, labelled, make, sectionName, tableOf } from "./room.js";
 
