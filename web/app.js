@@ -33,17 +33,17 @@ import { t, tell } from "./ui/wording.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
-  models: lazy(() => import("./ui/models_dialog.js")),
+  models: lazy(() => import("./ui/model_panel.js")),
   settings: lazy(() => import("./ui/settings_dialog.js")),
 };
 const loadDock = lazy(() => import("./ui/dock.js"));
 const loadHub = lazy(() => import("./ui/hub.js"));
-const loadSuggesting = lazy(() => import("./ui/suggesting.js"));
+const loadSuggesting = lazy(() => import("./ui/model_fit.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
   const isPrepared = dialogs[name]().then(({ prepare }) => prepare?.()).then(() => true);
-  if (await arrived(isPrepared)) page[name].showModal();
+  if (await arrived(isPrepared) && !page[name].open) page[name].showModal();
 }
 
 document.addEventListener("click", ({ target }) => {
@@ -54,6 +54,10 @@ document.addEventListener("click", ({ target }) => {
   if (opens) openDialog(opens);
   if (chooses) page[chooses].click();
   if (panel !== undefined) openPanel(panel);
+});
+on("hubmodelwanted", async (where) => {
+  openDialog("models");
+  (await arrived(loadHub()))?.look(where);
 });
 on("panelwanted", async (wanted) => (await arrived(loadDock()))?.showPanel(wanted));
 on("answerwritten", (message) => { loadSuggesting().then(({ consider }) => consider(message), () => {}); }); // none is missed

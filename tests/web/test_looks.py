@@ -346,13 +346,13 @@ def test_settings_open_once_the_site_answers(desk: Desk) -> None:
 
 
 def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: User) -> None:
-    assert "ui/models_dialog.js" not in own_scripts(chatted)
+    assert "ui/model_panel.js" not in own_scripts(chatted)
     chatted.page.locator("#modelChip").click()
     dialog = chatted.page.get_by_role("dialog", name="Models")
     expect(dialog).to_be_visible()
     expect(dialog.locator("#loadedName")).to_have_text("Toy")
     expect(dialog.locator("#modelRows")).to_contain_text("stored in this browser")
-    assert "ui/models_dialog.js" in own_scripts(chatted)
+    assert "ui/model_panel.js" in own_scripts(chatted)
     chatted.page.keyboard.press("Escape")
 
 
