@@ -32,7 +32,7 @@ import { t, tell } from "./ui/wording.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
-  models: lazy(() => import("./ui/models_dialog.js")),
+  models: lazy(() => import("./ui/model_panel.js")),
   settings: lazy(() => import("./ui/settings_dialog.js")),
 };
 const loadActions = lazy(() => import("./ui/message_actions.js"));
@@ -40,12 +40,12 @@ const loadCertainty = lazy(() => import("./ui/tokens/certainty.js"));
 const loadDock = lazy(() => import("./ui/dock.js"));
 const loadHub = lazy(() => import("./ui/hub.js"));
 const loadSpeech = lazy(() => import("./ui/speech.js"));
-const loadSuggesting = lazy(() => import("./ui/suggesting.js"));
+const loadSuggesting = lazy(() => import("./ui/model_fit.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
   const isPrepared = dialogs[name]().then(({ prepare }) => prepare?.()).then(() => true);
-  if (await arrived(isPrepared)) page[name].showModal();
+  if (await arrived(isPrepared) && !page[name].open) page[name].showModal();
 }
 
 /** Does what a button of a message says, or asks the example on it. @param {Element} button perhaps of a message that is no longer shown */
@@ -75,6 +75,10 @@ document.addEventListener("click", ({ target }) => {
   if (panel !== undefined) emit("panelwanted", { name: panel, settings: {} });
 });
 on("certaintyshown", async ({ article, message }) => (await arrived(loadCertainty()))?.show(article, message));
+on("hubmodelwanted", async (where) => {
+  openDialog("models");
+  (await arrived(loadHub()))?.look(where);
+});
 on("panelwanted", async (wanted) => (await arrived(loadDock()))?.showPanel(wanted));
 on("answerwritten", (message) => { loadSuggesting().then(({ consider }) => consider(message), () => {}); }); // none is missed
 addEventListener("hashchange", openLinkedPanel);

@@ -14,7 +14,7 @@ import { isListed, loading } from "./models.js";
 import { requestOptions } from "./settings.js";
 import { decimal, line, t } from "./wording.js";
 
-const loadSearching = lazy(() => import("./searching.js"));
+const loadSearching = lazy(() => import("./documents.js"));
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
 const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended

@@ -21,6 +21,7 @@
  * @property {{ article: HTMLElement, files: Attachment[] }} filesshown a message is shown that files go with
  * @property {string} guestcame another tab wants to use the engine of this one
  * @property {{ content: string, attachments?: Attachment[], place?: Place, options?: Partial<ChatRequest> }} messagesent the user sends a message, in the place of the one that was edited
+ * @property {string} hubmodelwanted the user wants to see a model of the Hub: its address
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
  * @property {undefined} modelslisted the list of models is new

@@ -2,12 +2,13 @@
 // away.
 
 import { page } from "./elements.js";
-import { plainTextOf } from "./message_actions.js";
-import { notify } from "./notices.js";
+import { lazy } from "./lazy.js";
+import { arrived, notify } from "./notices.js";
 import { t } from "./wording.js";
 
 const { dictate, draft, messages } = page;
 const synthesis = globalThis.speechSynthesis;
+const loadActions = lazy(() => import("./message_actions.js"));
 
 const voices = () => synthesis?.getVoices().filter(({ localService }) => localService) ?? [];
 const showVoices = () => document.body.toggleAttribute("data-speaks", voices().length > 0);
@@ -25,12 +26,13 @@ if (synthesis) showVoices();
 let reading; // the button of the answer that is being read
 
 /** Reads an answer aloud, or stops that. @param {Element} button */
-function speak(button) {
+async function speak(button) {
   const wasReading = reading === button;
   synthesis.cancel();
-  if (wasReading) return;
+  const actions = wasReading ? undefined : await arrived(loadActions());
+  if (!actions) return;
   const text = /** @type {Element} */ (button.closest("article")?.querySelector(".text"));
-  const said = new SpeechSynthesisUtterance(plainTextOf(text));
+  const said = new SpeechSynthesisUtterance(actions.plainTextOf(text));
   const language = navigator.language.split("-")[0];
   said.voice = voices().find(({ lang }) => lang.startsWith(language)) ?? voices()[0];
   said.onend = said.onerror = () => {
