@@ -93,7 +93,10 @@ def _rows_of_positions(program: Program) -> Iterator[int]:
     for call in program.ops:
         if call.name in ROWS_OF_POSITIONS:
             argument, rows = ROWS_OF_POSITIONS[call.name]
-            yield from _dims(program, call.args[argument])[rows]
+            value = program.values[call.args[argument]]
+            # Tables that are computed have a row for each token of a call.
+            if isinstance(value, TensorValue) and (value.state or value.constant):
+                yield from value.dims[rows]
 
 
 def as_decoder(program: Program) -> Program:
