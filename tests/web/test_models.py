@@ -163,7 +163,7 @@ def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
 def test_only_a_download_can_be_paused(user: User, panel: Locator) -> None:
     """Nothing else that is loaded meanwhile changes that."""
     words = user.page.evaluate("""async () => {
-        const {loadModel} = await import("/ui/models_dialog.js");
+        const {loadModel} = await import("/ui/model_panel.js");
         const {loadFrom} = await import("/ui/models.js");
         const {load} = inpage;
         const begun = [];

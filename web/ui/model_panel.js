@@ -1,19 +1,17 @@
 // The panel of models: those to choose from, of this site and in this browser (load one, switch to it, delete it), the one
-// in use, and whether this machine computes it right. Its other parts are in hub.js and model_files.js.
+// in use, whether this machine computes it right, and on which kernels. Its other parts are in hub.js and model_files.js.
 
-/** @import { OfferedModel } from "../inpage.js" */
+/** @import { LoadedModel, OfferedModel } from "../inpage.js" */
 
 import { copyOf, page, partOf } from "./elements.js";
 import { on } from "./events.js";
 import "./hub.js";
-import "./kernel_choice.js";
 import { markdownIn } from "./markdown.js";
-import { fitWords } from "./model_fit.js";
 import "./model_files.js";
+import { fitWords, showInPanel } from "./model_fit.js";
 import { actionOf, listModels, loadFrom, loading, models, plainOf, stored } from "./models.js";
 import { notify } from "./notices.js";
-import { showInPanel } from "./suggesting.js";
-import { faultOf, inWords, line, t, tell } from "./wording.js";
+import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
 
 const { cancelLoad, layers, model: picker, models: panel, verdict, verify } = page;
 /** @type {Set<string>} */
@@ -184,3 +182,39 @@ function showProgress({ messages }) {
 
 on("modelchange", showLoaded);
 showLoaded();
+
+// ---- the kernels that the model in use runs on, in what arithmetic, and what was measured to choose them
+
+/** @param {string} chosen */
+function whyOf(chosen) {
+  switch (chosen) {
+    case "measured": return t`measured just now`;
+    case "remembered": return t`measured at an earlier load`;
+    case "asked for": return t`asked for`;
+    default: return t`by what the device says of itself`;
+  }
+}
+
+/** @param {LoadedModel["kernels"]} kernels */
+function arithmeticOf({ wide, one_token: one, many_tokens: many }) {
+  if (!wide) return "";
+  return line(
+    one === "bytes" ? t`one token by bytes, as exact as by floats` : t`one token by floats`,
+    many === "bytes" ? t`several tokens by bytes, in 15 bits` : t`several tokens by floats`,
+  );
+}
+
+function showKernels() {
+  const kernels = inpage.loaded?.kernels;
+  const { kernelFacts } = page;
+  kernelFacts.hidden = !kernels;
+  if (!kernels) return;
+  kernelFacts.replaceChildren(...[
+    line(t`Kernels: ${kernels.name}`, whyOf(kernels.chosen)),
+    arithmeticOf(kernels),
+    ...kernels.measured.map(({ kernels: name, one_token_us: one, many_tokens_us: many }) => t`A layer by ${name}: ${decimal(one)} µs for one token, ${decimal(many)} µs for 128.`),
+  ].filter(Boolean).map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+}
+
+on("modelchange", showKernels);
+showKernels();
