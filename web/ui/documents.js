@@ -4,18 +4,17 @@
 // while no answer is written; until then, files are searched by their words.
 
 /** @import { Answer } from "./answers.js" */
-/** @import { Attachment, ChatMessage, Passage, Sources } from "./chat_types.js" */
+/** @import { Attachment, ChatMessage, Passage, Sources } from "./chats.js" */
 
 import { answers, promptOf } from "./answers.js";
-import { chats, isDeleted, wholeOf } from "./chats.js";
+import { chats, isDeleted, isGone, wholeOf } from "./chats.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { on } from "./events.js";
 import { searchedIn } from "./file_views.js";
 import { lazy, library } from "./lazy.js";
-import { isGone } from "./message_tree.js";
-import { notify, patience } from "./notices.js";
+import { splitReasoning } from "./markdown/reasoning.js";
 import { models } from "./models.js";
-import { splitReasoning } from "./reasoning.js";
+import { notify, patience } from "./notices.js";
 import { recall } from "./settings.js";
 import { faultOf, t } from "./wording.js";
 

@@ -26,7 +26,7 @@
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
  * @property {undefined} modelslisted the list of models is new
  * @property {undefined} panelunwanted the dock is to be closed
- * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel is to be opened (see panels.js)
+ * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel (see panels/table.js) is to be opened beside the chat; without a name, the last one, or closed. Settings are the panel's to read: as they come from a link they are texts
  * @property {undefined} readiness a model, or the engine itself, is nearer to being ready
  * @property {undefined} tabschange another tab came, went, or told something else of itself
  * @property {undefined} textdrawn a text has another height: something in it was drawn

@@ -1,14 +1,12 @@
 // Files that go with messages, as they are seen: chips, the dialog in which a file is read, and the passages that an answer
 // was given, as quotes below it: a click opens the file where one stands.
 
-/** @import { Attachment, ChatMessage, Passage, Sources } from "./chat_types.js" */
+/** @import { Attachment, ChatMessage, Passage, Sources } from "./chats.js" */
 
-import { isImage, shown } from "./chats.js";
-import { copyOf, page, partOf } from "./elements.js";
+import { isImage, pathOf, shown } from "./chats.js";
+import { copyOf, page, partOf, styleSheet } from "./elements.js";
 import { emit } from "./events.js";
-import { pathOf } from "./message_tree.js";
 import { copyText } from "./notices.js";
-import { styleSheet } from "./styles.js";
 import { inWords, line, t } from "./wording.js";
 
 const PROSE = ["image", "pdf", "text", "txt", "md", "markdown"]; // kinds that are not code

@@ -4,12 +4,11 @@
 /** @import { ChatMessage } from "./chats.js" */
 
 import { store } from "./chat_storage.js";
-import { addMessage, shown, wholeOf, WITHOUT_TEXT } from "./chats.js";
+import { addMessage, pathOf, shown, slotOf, timeAfter, versionsOf, wholeOf, WITHOUT_TEXT } from "./chats.js";
 import { files, setEditor, setFiles, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
 import { lazy } from "./lazy.js";
-import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
 import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
@@ -67,8 +66,8 @@ function edit(question) {
   write(question.content);
 }
 
-const loadCertainty = lazy(() => import("./certainty.js"));
-const loadMenu = lazy(() => import("./message_menu.js"));
+const loadCertainty = lazy(() => import("./tokens/certainty.js"));
+const loadMenu = lazy(() => import("./menus.js"));
 
 /** What buttons of messages do, by the name that they carry. @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 export const actions = {
@@ -81,7 +80,7 @@ export const actions = {
   goOn: (message) => answerHere(message),
   edit,
   certainty: async (message, button) => (await arrived(loadCertainty()))?.toggle(button, message),
-  more: async (message, button) => (await arrived(loadMenu()))?.open(button, message, () => again(message)),
+  more: async (message, button) => (await arrived(loadMenu()))?.openAnswerMenu(button, message, () => again(message)),
   earlier: (message) => choose(message, -1),
   later: (message) => choose(message, 1),
   delete: deleteMessage,

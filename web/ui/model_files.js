@@ -5,11 +5,11 @@
 /** @import { AppliedAdapter } from "../inpage.js" */
 
 import { copyOf, page, partOf } from "./elements.js";
+import { emit } from "./events.js";
 import { library } from "./lazy.js";
 import { markdownIn } from "./markdown.js";
 import { listModels, loadFrom } from "./models.js";
 import { notify } from "./notices.js";
-import { openPanel } from "./panels.js";
 import { keep } from "./settings.js";
 import { decimal, faultOf, line, t, tell } from "./wording.js";
 
@@ -46,7 +46,7 @@ export const addressOfLoaded = () => inpage.loaded?.path ?? openedNow()?.copy;
 export async function openFiles(files, given = []) {
   const names = files.map(({ name }) => name).join(", ");
   const handles = handlesOf(given); // at once: they are given to the event alone
-  if (await areAutoencoder(files)) return openPanel("features", { files });
+  if (await areAutoencoder(files)) return emit("panelwanted", { name: "features", settings: { files } });
   keeping.hidden = true;
   const before = inpage.loaded;
   const about = await loadFrom(files, names) ?? page.loadError.textContent ?? "";

@@ -4,15 +4,14 @@
 
 /** @import { Config, DOMPurify } from "dompurify" */
 /** @import { Marked } from "marked" */
-/** @import { RenderedMarkdown } from "./markdown_html.js" */
+/** @import { RenderedMarkdown } from "./html.js" */
 
-import { copyOf, isInUse, page } from "./elements.js";
-import { emit } from "./events.js";
-import { lazy, library } from "./lazy.js";
-import { isRenderable, options, renderMarkdown } from "./markdown_html.js";
-import { plain } from "./plain_text.js";
+import { copyOf, isInUse, page, plain } from "../elements.js";
+import { emit } from "../events.js";
+import { lazy, library } from "../lazy.js";
+import { isRenderable, options, renderMarkdown } from "./html.js";
 import { folded } from "./reasoning.js";
-import { t } from "./wording.js";
+import { t } from "../wording.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-footnote", "data-image", "data-language", "data-math", "data-ref", "data-task"];

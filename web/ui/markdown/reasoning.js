@@ -1,7 +1,7 @@
 // Reasoning that models write before they answer: folded, with the time it took.
 
-import { copyOf, page, partOf } from "./elements.js";
-import { t } from "./wording.js";
+import { copyOf, page, partOf } from "../elements.js";
+import { t } from "../wording.js";
 
 /** @typedef {{ grow: (text: string) => void, finish: (text: string) => void }} View */
 

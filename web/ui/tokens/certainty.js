@@ -1,21 +1,18 @@
 // Certainty: the tokens of a message, tinted by how likely each of them was, in place of its text.
 
-/** @import { ChatMessage } from "./chats.js" */
-/** @import { Choice, Scores, ScoredToken } from "./token_scores.js" */
+/** @import { ChatMessage } from "../chats.js" */
+/** @import { Choice, Scores, ScoredToken } from "./scores.js" */
 
-import { answers, packed } from "./answers.js";
-import { saveChat } from "./chat_storage.js";
-import { addMessage, shown } from "./chats.js";
-import { answerHere, showChat } from "./conversation.js";
-import { copyOf, page, partOf } from "./elements.js";
-import { emit, on } from "./events.js";
-import { slotOf } from "./message_tree.js";
-import { requestOptions } from "./settings.js";
-import { styleSheet } from "./styles.js";
-import { sparkline } from "./surprise.js";
-import { closeChoices, hideChoices, hideSoon, showChoices, stepInto } from "./token_choices.js";
-import { addedBy, percent, probabilityOf, scoresOf, surpriseOf, visible, writtenAs } from "./token_scores.js";
-import { decimal, faultOf, line, t } from "./wording.js";
+import { answers, packed } from "../answers.js";
+import { saveChat } from "../chat_storage.js";
+import { addMessage, shown, slotOf } from "../chats.js";
+import { answerHere, showChat } from "../conversation.js";
+import { copyOf, page, partOf, styleSheet } from "../elements.js";
+import { emit, on } from "../events.js";
+import { requestOptions } from "../settings.js";
+import { addedBy, percent, probabilityOf, scoresOf, sparkline, surpriseOf, visible, writtenAs } from "./scores.js";
+import { closeChoices, hideChoices, hideSoon, showChoices, stepInto } from "./choices.js";
+import { decimal, faultOf, line, t } from "../wording.js";
 
 const LEVELS = [0.9, 0.5, 0.2, 0.05]; // of probability: below the last, a token is tinted most
 const AT_ONCE = 400; // tokens between two looks of the browser at the user

@@ -2,11 +2,11 @@
 // worker is ended and the text shown as it was written; the next text gets a new worker.
 
 /** @import { Config, DOMPurify } from "dompurify" */
-/** @import { RenderJob, RenderedMarkdown } from "./markdown_html.js" */
+/** @import { RenderJob, RenderedMarkdown } from "./html.js" */
 
-import { isInUse } from "./elements.js";
-import { library, siteFacts } from "./lazy.js";
-import { escape } from "./markdown_html.js";
+import { isInUse } from "../elements.js";
+import { library, siteFacts } from "../lazy.js";
+import { escape } from "./html.js";
 
 /** @typedef {{ markdown: RenderedMarkdown, code: string, maths: string }} RenderResults what is made of a text, by its kind */
 
@@ -69,7 +69,7 @@ async function render({ kind, job }) {
     worker = undefined;
     reject(new RangeError());
   };
-  const mine = worker ??= new Worker(new URL("../render_worker.js", import.meta.url), { type: "module" });
+  const mine = worker ??= new Worker(new URL("../../render_worker.js", import.meta.url), { type: "module" });
   let timer = setTimeout(end, patience.arrival);
   mine.onerror = end;
   mine.onmessage = ({ data: { state, result } }) => {
@@ -80,7 +80,7 @@ async function render({ kind, job }) {
     else if (state === "lost") end(); // a new worker fetches it again
     else reject(new RangeError());
   };
-  mine.postMessage({ kind, job, vendor: new URL(`../${vendor}`, import.meta.url).href });
+  mine.postMessage({ kind, job, vendor: new URL(`../../${vendor}`, import.meta.url).href });
   return promise.finally(() => clearTimeout(timer));
 }
 

@@ -1,10 +1,10 @@
 // The choices at a token: what else could stand there, how likely that was, and what the settings cut off.
 
-/** @import { Choice, ScoredToken } from "./token_scores.js" */
+/** @import { Choice, ScoredToken } from "./scores.js" */
 
-import { copyOf, page, partOf } from "./elements.js";
-import { percent, probabilityOf, surpriseOf, visible } from "./token_scores.js";
-import { decimal, t } from "./wording.js";
+import { copyOf, page, partOf } from "../elements.js";
+import { percent, probabilityOf, surpriseOf, visible } from "./scores.js";
+import { decimal, t } from "../wording.js";
 
 /**
  * @typedef {object} Shown
