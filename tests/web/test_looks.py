@@ -351,7 +351,7 @@ def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: 
     dialog = chatted.page.get_by_role("dialog", name="Models")
     expect(dialog).to_be_visible()
     expect(dialog.locator("#loadedName")).to_have_text("Toy")
-    expect(dialog.locator("#modelRows")).to_contain_text("stored in this browser")
+    expect(dialog.locator("#loadedPlain")).to_contain_text("· stored in this browser")
     assert "ui/model_panel.js" in own_scripts(chatted)
     chatted.page.keyboard.press("Escape")
 

@@ -22,7 +22,9 @@ const loadRunner = lazy(() => import("./notebook/run_block.js"));
 function again(message, options) {
   const place = message.role === "user" ? { parent: message.id } : { parent: message.parent, slot: slotOf(message) };
   if (message.role === "assistant" && !message.content) hide(message);
-  answerHere(addMessage(shown, "assistant", "", place), options);
+  const answer = addMessage(shown, "assistant", "", place);
+  answerHere(answer, options);
+  return answer;
 }
 
 /**
