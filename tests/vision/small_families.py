@@ -25,7 +25,7 @@ HALF_A_STEP = 0.5 / 127.5  # of a byte, in what towers take: Pillow may take lin
 
 def check_scaling(whole: torch.Tensor, scaled: torch.Tensor) -> None:
     """Check that images scaled here are those that Pillow scales, up to roundings."""
-    assert (whole - scaled).abs().mean() < HALF_A_STEP, "they are scaled as by the family's processor"
+    assert (whole - scaled).abs().mean() < HALF_A_STEP, "scaled as by the family's processor"
 
 
 class SmallFamily(ABC):
