@@ -77,6 +77,7 @@ export function createInpage(listeners) {
     },
     samplers: () => client.call("samplers", {}),
     hubFiles: (where) => allowed((hub) => client.call("hub_files", { where, hub })),
+    hubSearch: (words) => allowed((hub) => client.call("hub_search", { words, hub })),
     keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keep_files", { files }, { onEvent, signal }),
     unload: (name) => client.call("unload", { name }),
     stored: () => client.call("stored", {}),

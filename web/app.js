@@ -3,19 +3,18 @@
 import { createInpage } from "./api.js";
 import "./ui/attachments.js";
 import { opened } from "./ui/chat_storage.js";
+import { pathOf, shown } from "./ui/chats.js";
+import { write } from "./ui/composer.js";
 import { page } from "./ui/elements.js";
-import { on } from "./ui/events.js";
+import { emit, on } from "./ui/events.js";
 import { restart, showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
 import { script } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
-import { act } from "./ui/message_buttons.js";
 import { expectNone, loading, loadStored, showModel } from "./ui/models.js";
 import { arrived, notify } from "./ui/notices.js";
-import { openLinkedPanel, openPanel } from "./ui/panels.js";
 import { keepOffline, reloadsIsolated } from "./ui/service_worker.js";
 import "./ui/shortcuts.js";
 import { reopen, tools } from "./ui/sidebar.js";
-import "./ui/speech.js";
 import { engineElsewhere } from "./ui/tabs.js";
 import { t, tell } from "./ui/wording.js";
 
@@ -33,17 +32,37 @@ import { t, tell } from "./ui/wording.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
-  models: script(() => import("./ui/models_dialog.js")),
+  models: script(() => import("./ui/model_panel.js")),
   settings: script(() => import("./ui/settings_dialog.js")),
 };
+const loadActions = script(() => import("./ui/message_actions.js"));
+const loadCertainty = script(() => import("./ui/tokens/certainty.js"));
 const loadDock = script(() => import("./ui/dock.js"));
 const loadHub = script(() => import("./ui/hub.js"));
-const loadSuggesting = script(() => import("./ui/suggesting.js"));
+const loadSpeech = script(() => import("./ui/speech.js"));
+const loadSuggesting = script(() => import("./ui/model_fit.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
   const isPrepared = dialogs[name]().then(({ prepare }) => prepare?.()).then(() => true);
-  if (await arrived(isPrepared)) page[name].showModal();
+  if (await arrived(isPrepared) && !page[name].open) page[name].showModal();
+}
+
+/** Does what a button of a message says, or asks the example on it. @param {Element} button perhaps of a message that is no longer shown */
+async function act(button) {
+  const name = button.getAttribute("data-act") ?? "";
+  const id = button.closest("article")?.dataset.id;
+  const message = pathOf(shown).find((each) => each.id === id);
+  if (name === "ask") {
+    write(button.textContent);
+    page.composer.requestSubmit();
+  } else if (message) (await arrived(loadActions()))?.actions[name](message, button);
+}
+
+/** Opens what a link names: `#panel=lens&layer=3`. */
+function openLinkedPanel() {
+  const { panel: name, ...settings } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  if (name) emit("panelwanted", { name, settings });
 }
 
 document.addEventListener("click", ({ target }) => {
@@ -53,7 +72,12 @@ document.addEventListener("click", ({ target }) => {
   if (tool) tools[tool]();
   if (opens) openDialog(opens);
   if (chooses) page[chooses].click();
-  if (panel !== undefined) openPanel(panel);
+  if (panel !== undefined) emit("panelwanted", { name: panel, settings: {} });
+});
+on("certaintyshown", async ({ article, message }) => (await arrived(loadCertainty()))?.show(article, message));
+on("hubmodelwanted", async (where) => {
+  openDialog("models");
+  (await arrived(loadHub()))?.look(where);
 });
 on("panelwanted", async (wanted) => (await arrived(loadDock()))?.showPanel(wanted));
 on("answerwritten", (message) => { loadSuggesting().then(({ consider }) => consider(message), () => {}); }); // none is missed
@@ -118,3 +142,4 @@ if (crossOriginIsolated || !await reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
 openLinkedPanel();
+loadSpeech().catch(() => {}); // there are no buttons for it then

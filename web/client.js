@@ -4,7 +4,7 @@
 /** @import { ReadyReport, StartPhase } from "./inpage.d.ts" */
 
 /** In milliseconds; a worker may stay silent for so many beats. Tests have less. */
-export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };
+export const patience = { beat: 1000, beats: 10, cancel: 2000, load: 30, interrupt: 250, again: 30 };
 
 /** As inpage.d.ts has it; `kind` picks the explanation in index.html. @implements {InpageError} */
 class CallError extends Error {
@@ -96,8 +96,11 @@ export class EngineClient {
   }
 
   #cancel(/** @type {number} */ id) {
+    const turn = this.#shared?.[3];
     this.#worker?.postMessage({ id });
     this.#hurry(id, () => id);
+    if (turn === undefined || this.#pending.get(id)?.name !== "load") return; // an answer ends with what is written by then
+    setTimeout(() => this.#insist(id, turn), patience.load);
   }
 
   /**
@@ -119,17 +122,19 @@ export class EngineClient {
 
   /** Breaks off Python code, of one call or any. False: it cannot. */
   interrupt(call = 0) {
-    const shared = this.#shared;
-    const turn = shared?.[3];
-    const insist = () => {
-      if (!shared || shared[3] !== turn || this.#dead) return;
-      shared.set([0, turn, call]);
-      shared[0] = 2; // SIGINT
-      setTimeout(insist, patience.interrupt);
-    };
+    const turn = this.#shared?.[3];
     this.#ask(); // who answers by then is left alone
-    setTimeout(insist, patience.interrupt);
-    return !!shared;
+    if (turn !== undefined) setTimeout(() => this.#insist(call, turn), patience.interrupt);
+    return !!this.#shared;
+  }
+
+  /** Interrupts again and again, until the event loop turns. @type {(call: number, turn: number) => void} */
+  #insist(call, turn) {
+    const shared = this.#shared;
+    if (!shared || shared[3] !== turn || this.#dead) return;
+    shared.set([0, turn, call]);
+    shared[0] = 2; // SIGINT
+    setTimeout(() => this.#insist(call, turn), patience.again);
   }
 
   /** The event loop answers as soon as Python lets it. */

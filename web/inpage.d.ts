@@ -47,6 +47,8 @@ export interface Inpage {
    * page asks its user before the Hub is asked for the first time.
    */
   hubFiles(where: string): Promise<HubFiles>;
+  /** Finds models with GGUF files on the Hub by words, those that are downloaded most first. */
+  hubSearch(words: string): Promise<HubFound[]>;
   /** Copies GGUF files of the user's into this browser's storage; gives the address that loads the copy. */
   keepFiles(files: File[], options?: Pick<LoadOptions, "onProgress" | "signal">): Promise<string>;
   /**
@@ -276,6 +278,18 @@ export interface LoadProgress {
   seconds_left?: number;
 }
 
+/** A repository that a search has found. */
+export interface HubFound {
+  /** owner/name */
+  name: string;
+  /** Of the last 30 days. */
+  downloads: number;
+  licence: string;
+  gated: boolean;
+  /** Of the model; 0 where the Hub does not tell. */
+  parameters: number;
+}
+
 export interface HubFiles {
   /** owner/name */
   name: string;
@@ -296,6 +310,8 @@ export interface HubChoice {
   address: string;
   name: string;
   quantisation: string;
+  /** It comes with what reads images. */
+  sees: boolean;
   /** In bytes, all parts together; `missing` is what has not arrived yet. */
   size: number;
   missing: number;

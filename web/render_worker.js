@@ -1,10 +1,10 @@
 // The worker that renders what strangers wrote: long Markdown, colours of code, maths. It gives HTML, which the page
-// sanitises. Nothing can interrupt its libraries, so the page (ui/rendering.js) ends it when a text takes too long.
+// sanitises. Nothing can interrupt its libraries, so the page (ui/markdown/rendering.js) ends it when a text takes too long.
 
 /** @import { Libraries } from "./ui/lazy.js" */
-/** @import { RenderJob } from "./ui/markdown_html.js" */
+/** @import { RenderJob } from "./ui/markdown/html.js" */
 
-import { options, renderMarkdown } from "./ui/markdown_html.js";
+import { options, renderMarkdown } from "./ui/markdown/html.js";
 
 const MARKDOWN_MILLISECONDS = 1000; // marked stops by itself then, which is cheaper than another worker
 const MAX_HTML = 1_000_000; // characters of a formula or of a block of code

@@ -58,8 +58,8 @@ KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's 
 FETCHING = 0.9  # of a load from the Hub
 # The methods that pages call, by the names and the fields that web/calls.d.ts declares.
 CALLS = (
-    *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
-    *("adapters", "samplers"),
+    *("models", "load", "keep_files", "unload", "stored", "delete_stored"),
+    *("hub_files", "hub_search", "adapters", "samplers"),
     *("chat", "complete", "embed", "documents", "count_tokens", "verify", "glass"),
 )
 
@@ -175,6 +175,10 @@ class Engine:
             await until_cancelled(fetch(), load.cancel)
         path = (await store.found()).url
         return await self._load_model(store, path, load)
+
+    async def hub_search(self, *, words: Any = None, hub: Any = None) -> list[Json]:
+        """Find models on the Hub by words."""
+        return await self._hub.search(words, hub)
 
     async def hub_files(self, *, where: Any = None, hub: Any = None) -> Json:
         """Describe the files that a repository of the Hub has to choose from."""

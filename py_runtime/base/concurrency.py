@@ -20,6 +20,11 @@ async def aside(is_long: bool, work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work) if is_long and not IN_PAGE else work()
 
 
+async def pause() -> None:
+    """Let the event loop turn, so that long work hears that it is cancelled."""
+    await asyncio.sleep(0)
+
+
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     """Return all results; the first failure cancels the others and is raised once they stopped."""
     if not work:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from py_runtime.base.concurrency import pause
 from py_runtime.base.defaults import CPU
 from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError
 from py_runtime.cpu.kernel_table import (
@@ -42,6 +43,7 @@ from py_runtime.gpu.objects import (
 PAGE = 1 << 16  # what a WebAssembly memory is counted in
 MAX_PAGES = 65535  # of which it has at most; one more, and its size would not fit 32 bits
 SCRATCH_BYTES = 1 << 20  # of a thread; shaders/cpu/kernel.h has the same figure
+LONG_TO_CLEAR = 1 << 22  # bytes; some milliseconds
 STACK_BYTES = 1 << 17
 WORD = 4
 NO_SPLITS = 1  # of a pipeline's chunks, at first
@@ -169,6 +171,8 @@ class CpuDevice(Device):
             for spec in specs:
                 address = self._allocate(spec.label, spec.size)
                 buffers.append(Buffer(spec.label, address, spec.size, spec.usage))
+                if spec.size >= LONG_TO_CLEAR:
+                    await pause()
         except BaseException:
             self._destroy_buffers(buffers)
             raise

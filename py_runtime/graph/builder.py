@@ -1,6 +1,6 @@
 """Builds a graph's static side: live values, launches, aliases, and the memory they need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from py_runtime.base.errors import GraphError, InputError
@@ -79,6 +79,11 @@ class Builder:
         self._mutated = self._find_mutated()
 
     def build_ops(self) -> None:
+        for _ in self.build_each_op():
+            pass
+
+    def build_each_op(self) -> Iterator[None]:
+        """Build op after op; whoever asks for the next may do something else in between."""
         for index, call in enumerate(self.program.ops):
             op = REGISTRY[call.name].op(self, REGISTRY[call.name], call, index)
             self.ops.append(op)
@@ -90,6 +95,7 @@ class Builder:
                 op.build()
             except InputError as error:  # shape helpers know nothing of load and call
                 raise GraphError(f"{op.where}: {error}") from error
+            yield
         self.arena.seal()
         for fixed in self._bound_fixed_ints:
             fixed.upload()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import py_runtime.ops  # noqa: F401  (fills the registry)
-from py_runtime.base.concurrency import together
+from py_runtime.base.concurrency import pause, together
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.base.html import as_html
 from py_runtime.base.progress import Meter
@@ -49,6 +49,7 @@ from py_runtime.program import Program, check_program
 from py_runtime.weights.constants import ArrayConstants, ConstantSource, Place
 
 Array = np.ndarray
+OPS_A_TURN = 32  # while a graph is built: some 20 ms in a page
 
 
 class Graph:
@@ -118,9 +119,9 @@ class Graph:
         check_program(program)
         check_ops(program)
         target = target or (KernelTarget.of(device) if base is None else base.target)
-        builder = Builder(run_passes(program, target, passes), device.limits, target)
-        builder.build_ops()
+        builder = await _build(program, device.limits, target, passes)
         known = {} if base is None else base.constant_places()
+        await pause()
         source.check(program if base is None else without_constants(program, known))
         graph = cls(device, builder, target)
         graph.written, graph.passes = program, tuple(passes)
@@ -471,6 +472,20 @@ def as_host(tensor: LiveTensor, data: Array) -> Array:
     """Return a tensor's bytes as the host's array at its live dims."""
     array = data.view(tensor.dtype.gpu).reshape(tensor.dims)
     return array.astype(tensor.dtype.host, copy=False)
+
+
+async def _build(
+    program: Program, limits: dict[str, int], target: KernelTarget, passes: Sequence[Pass]
+) -> Builder:
+    """Run the passes and build the ops, in turns short enough for Stop to be heard."""
+    for each in passes:
+        program = run_passes(program, target, (each,))
+        await pause()
+    builder = Builder(program, limits, target)
+    for built, _ in enumerate(builder.build_each_op(), 1):
+        if built % OPS_A_TURN == 0:
+            await pause()
+    return builder
 
 
 def _between(step_ops: Array, begin: int, end: int) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.concurrency import aside, until_cancelled
+from py_runtime.base.concurrency import aside, pause, until_cancelled
 from py_runtime.base.errors import (
     AbortedError,
     ContextLengthError,
@@ -88,7 +88,7 @@ class Model(Overlaid):
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
         name = self.manifest.name
-        images = ImagePrompts(name, tower.config, tokenizer) if tower is not None else None
+        images = ImagePrompts(name, tower.sight, tokenizer) if tower is not None else None
         self.prompts = ChatPrompts(name, self.chat_template, tokenizer, images)
         self.image_rows = (
             ImageEncoder(tower, lambda: (self._graph.device, self.kernels.target))
@@ -153,7 +153,9 @@ class Model(Overlaid):
         decoder_sizes(folder.program)
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
         written = await store.read(folder, TOKENIZER)
+        await pause()
         tokenizer = await aside(True, lambda: Tokenizer.from_json(written))
+        await pause()
         config = Config(
             read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
             read_json(CONFIG, await store.read(folder, CONFIG)),

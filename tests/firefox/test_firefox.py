@@ -142,7 +142,9 @@ def test_hostile_texts_hold_nothing_up_and_open_again(site: Site) -> None:
 def test_hostile_pdf_files_hold_nothing_up(site: Site) -> None:
     firefox = site.firefox
     firefox.until("!document.querySelector('#attach').hidden")
-    patience = "(await import(new URL('ui/pdf.js', document.baseURI))).max.milliseconds"
+    patience = (
+        "(await import(new URL('ui/file_contents.js', document.baseURI))).pdfLimits.milliseconds"
+    )
     before = firefox.run(f"const before = {patience}; {patience} = 500; return before")
     give(site, "#attachFiles", "endless.pdf", endless())
     firefox.until("document.querySelector('#notices').innerText.includes('takes too long')")

@@ -15,7 +15,7 @@ const AT_ONCE = 4000; // characters that the page renders without its worker
 const STEPS_A_MILLISECOND = 20_000; // of a slow machine
 const MOST_STEPS = 25_000_000; // on the page's own thread: ten times what its deadline leaves
 const MOST_STEPS_OF_A_WORKER = 3_000_000;
-const OF_MATHS = "ui/rendering.js"; // has those of colours, too
+const OF_MATHS = "ui/markdown/rendering.js"; // has those of colours, too
 
 // ---- the patterns
 
@@ -92,7 +92,7 @@ async function patternsIn() {
   const files = readdirSync(new URL("web/", ROOT), { recursive: true }).filter((file) => file.endsWith(".js")).sort();
   const found = { markdown: [], maths: [] };
   for (const file of files) found[file === OF_MATHS ? "maths" : "markdown"].push(...literalsOf(file));
-  found.maths.push(...await patternsMadeBy(() => import(new URL("web/ui/markdown_html.js", ROOT))));
+  found.maths.push(...await patternsMadeBy(() => import(new URL("web/ui/markdown/html.js", ROOT))));
   return found;
 }
 
@@ -190,8 +190,8 @@ let markdownHtml, colour, highlight, patterns;
 async function prepare() {
   standInForBrowser();
   patterns = await patternsIn();
-  markdownHtml = await import(new URL("web/ui/markdown_html.js", ROOT));
-  const rendering = await import(new URL("web/ui/rendering.js", ROOT));
+  markdownHtml = await import(new URL("web/ui/markdown/html.js", ROOT));
+  const rendering = await import(new URL("web/ui/markdown/rendering.js", ROOT));
   ({ colour } = rendering);
   rendering.patience.text = 1; // millisecond: whether a worker hangs is decided by its steps
   ({ default: highlight } = await import(new URL("build/vendor/highlight.js", ROOT)));

@@ -69,9 +69,7 @@ def torchs(path: Path) -> list[int]:
 
 def drop(user: User, path: Path) -> None:
     user.drop({f"dropped-{path.name}": path.read_bytes()})
-    dialog = user.page.get_by_role("dialog", name="Your file")
-    expect(dialog).to_contain_text("You can chat with it now")
-    user.page.keyboard.press("Escape")
+    expect(user.notices).to_contain_text(f"dropped-{path.stem} is ready.")
     expect(user.page.locator("#modelName")).to_have_text(f"dropped-{path.stem}")
 
 

@@ -49,7 +49,7 @@ STORED = """async () => {
   const {connect} = await import(new URL("ui/chat_storage.js", document.baseURI));
   const {allChats} = await import(new URL("ui/chats.js", document.baseURI));
   await connect();
-  const {pathOf} = await import(new URL("ui/message_tree.js", document.baseURI));
+  const {pathOf} = await import(new URL("ui/chats.js", document.baseURI));
   return allChats().map((chat) => ({id: chat.id, texts: pathOf(chat).map(({content}) => content)}));
 }"""
 CLEAR_MODELS = """

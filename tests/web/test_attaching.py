@@ -11,8 +11,8 @@ from tests.web.user import Desk, User, until
 
 pytestmark = pytest.mark.browser
 
-BOUNDS = """bounds => import(new URL("ui/pdf.js", document.baseURI))
-    .then(({max}) => { Object.assign(max, bounds); })"""
+BOUNDS = """bounds => import(new URL("ui/file_contents.js", document.baseURI))
+    .then(({pdfLimits}) => { Object.assign(pdfLimits, bounds); })"""
 REFUSED = """addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI}) => {
     (globalThis.refused ??= []).push(`${violatedDirective} ${blockedURI}`);
 })"""

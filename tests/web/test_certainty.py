@@ -15,12 +15,12 @@ pytestmark = pytest.mark.browser
 
 SHOWN = """async () => {
     const {shown} = await import("/ui/chats.js");
-    return (await import("/ui/message_tree.js")).pathOf(shown);
+    return (await import("/ui/chats.js")).pathOf(shown);
 }"""
 RUN_CODE = """async () => {
     const {shown} = await import("/ui/chats.js");
-    const {pathOf} = await import("/ui/message_tree.js");
-    const {codeOf} = await import("/ui/reproduce.js");
+    const {pathOf} = await import("/ui/chats.js");
+    const {codeOf} = await import("/ui/tokens/why.js");
     return inpage.python(`${codeOf(shown, pathOf(shown).at(-1))}tokens`);
 }"""
 IDS = """async tokens => (await import("/ui/answers.js")).unpacked(tokens)"""

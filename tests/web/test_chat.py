@@ -198,7 +198,7 @@ def test_the_model_is_verified_on_this_machine(chat: User) -> None:
     chat.page.locator("#modelChip").click()
     dialog = chat.page.get_by_role("dialog", name="Models")
     expect(dialog).to_contain_text("processor")
-    dialog.get_by_text("Technical details").first.click()
+    dialog.locator("#loadedName").click()
     dialog.get_by_role("button", name="Verify on this machine").click()
     dialog.get_by_text("Differences by layer").click()
     expect(dialog.get_by_role("row").nth(1)).to_be_visible()

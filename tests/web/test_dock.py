@@ -38,6 +38,10 @@ export const data = () =>
   [{ name: "one, two", values: new Float32Array([1, 2]) }, { name: "b", more: NaN }];
 """
 SECOND = 'export function show(element) { element.textContent = "Nothing but words"; }'
+OPEN_CIRCLES = """async () => {
+    const {emit} = await import("/ui/events.js");
+    emit("panelwanted", {name: "circles", settings: {}});
+}"""
 
 
 def give_script(page: Page, url: str, body: str) -> None:
@@ -90,7 +94,7 @@ def test_panels_keep_what_is_in_them(user: User) -> None:
     page.keyboard.press("Escape")
     expect(dock).to_be_hidden()
     expect(page.get_by_role("button", name="Look inside")).to_be_focused()
-    page.evaluate("() => import('/ui/panels.js').then(it => it.openPanel('circles'))")
+    page.evaluate(OPEN_CIRCLES)
     expect(dock.get_by_label("Note")).to_have_value("work of an hour")
     dock.get_by_role("button", name="Close the panel").click()
     expect(dock).to_be_hidden()

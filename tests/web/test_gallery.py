@@ -11,8 +11,8 @@ from tools.files import ROOT
 pytestmark = pytest.mark.browser
 
 GALLERY = ROOT / "web" / "gallery"
-LISTED = re.compile(r'\{ name: "(\w+)"')
-NAMES = LISTED.findall((ROOT / "web" / "ui" / "notebook" / "gallery.js").read_text())
+LISTED = re.compile(r'\{ name: "(\w+)", title')
+NAMES = LISTED.findall((ROOT / "web" / "ui" / "notebook" / "files.js").read_text())
 MAX_LINES = 40
 
 

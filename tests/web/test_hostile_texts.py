@@ -25,7 +25,7 @@ WATCH_MESSAGES = """() => {
     setInterval(() => counts.add(document.querySelector("#messages").children.length));
 }"""
 RENDER_MANY = """async text => {
-    const {patience, renderInWorker} = await import("/ui/rendering.js");
+    const {patience, renderInWorker} = await import("/ui/markdown/rendering.js");
     Object.assign(patience, {text: 300, all: 500});
     const jobs = Array.from({length: 8}, () => renderInWorker("code", {text, language: "java"}));
     return (await Promise.allSettled(jobs)).map(({status}) => status);

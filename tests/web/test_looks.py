@@ -15,9 +15,9 @@ pytestmark = pytest.mark.browser
 
 # What a page on the CPU takes, too.
 CPU_SCRIPTS = {"bridge/cpu.js", "bridge/cpu_worker.js", "bridge/start_worker.js"}
-# What reads stored chats, what shows an answer's Markdown, and what may suggest a model after it.
-COMES_SOON = {"chat_reading", "markdown_html", "markdown_view", "reasoning"}
-COMES_SOON |= {"model_fit", "suggesting"}
+# What reads stored chats, shows an answer's Markdown and reads it aloud, and may suggest a model.
+COMES_SOON = {"chat_reading", "markdown/html", "markdown/view", "markdown/reasoning"}
+COMES_SOON |= {"model_fit", "speech"}
 LIBRARIES = {"dompurify.js", "idb.js", "marked.js"}  # that this takes; the others come when needed
 SAMPLE = """# Heading
 
@@ -349,13 +349,13 @@ def test_settings_open_once_the_site_answers(desk: Desk) -> None:
 
 
 def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: User) -> None:
-    assert "ui/models_dialog.js" not in own_scripts(chatted)
+    assert "ui/model_panel.js" not in own_scripts(chatted)
     chatted.page.locator("#modelChip").click()
     dialog = chatted.page.get_by_role("dialog", name="Models")
     expect(dialog).to_be_visible()
     expect(dialog.locator("#loadedName")).to_have_text("Toy")
-    expect(dialog.locator("#modelRows")).to_contain_text("stored in this browser")
-    assert "ui/models_dialog.js" in own_scripts(chatted)
+    expect(dialog.locator("#loadedPlain")).to_contain_text("· stored in this browser")
+    assert "ui/model_panel.js" in own_scripts(chatted)
     chatted.page.keyboard.press("Escape")
 
 

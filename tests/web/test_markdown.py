@@ -77,7 +77,7 @@ def page(browser: Browser, toy_site_url: str) -> Iterator[Page]:
     page.goto(toy_site_url)
     page.evaluate("import('/ui/markdown.js').then(({loadMarkdown}) => loadMarkdown())")
     rendered(page, "$x$")
-    page.evaluate("import('/ui/rendering.js').then(() => {})")
+    page.evaluate("import('/ui/markdown/rendering.js').then(() => {})")
     with clock(page, STANDS_STILL):
         yield page
     page.close()

@@ -71,7 +71,7 @@ def test_nothing_is_fetched_for_plain_answers(user: UserWithText) -> None:
         user.show("Plain, *even* so. It costs 5 € [there](https://example.org/).")
     ).to_contain_text("even")
     assert not [url for url in user.requests if "katex" in url or "highlight" in url]
-    assert not [url for url in user.requests if url.endswith("ui/rendering.js")]
+    assert not [url for url in user.requests if url.endswith("ui/markdown/rendering.js")]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ def test_a_part_is_turned_off_and_asked_again(user: User) -> None:
     expect(answers).to_have_count(2)
     expect(answers.nth(1)).to_contain_text("Without head 1 of layer 0")
     expect(answers.nth(1).locator("p")).not_to_be_empty()
-    user.page.wait_for_function("async () => !(await inpage.glass('steering')).off.length")
+    expect(user.page.locator("#dockProgress")).to_be_hidden()
+    assert not user.page.evaluate("inpage.glass('steering')")["off"]
     assert answers.nth(0).locator("p").inner_text() != answers.nth(1).locator("p").inner_text()
     panel.get_by_role("button", name="Turn off", exact=True).click()
     off = panel.get_by_role("button", name="Turn head 1 of layer 0 on again")

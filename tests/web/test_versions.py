@@ -15,7 +15,7 @@ PUT = (
 )
 PATH = """async () => {
     const {shown} = await import("/ui/chats.js");
-    return (await import("/ui/message_tree.js")).pathOf(shown).map(({content}) => content);
+    return (await import("/ui/chats.js")).pathOf(shown).map(({content}) => content);
 }"""
 
 

@@ -6,16 +6,15 @@
 
 import { answers, packed, promptOf, unpacked } from "./answers.js";
 import { saveChat, store } from "./chat_storage.js";
-import { titleOf } from "./chats.js";
+import { pathOf, titleOf, versionsOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
 import { script } from "./lazy.js";
-import { pathOf, versionsOf } from "./message_tree.js";
 import { isListed, loading } from "./models.js";
 import { requestOptions } from "./settings.js";
 import { decimal, line, t } from "./wording.js";
 
-const loadSearching = script(() => import("./searching.js"));
+const loadSearching = script(() => import("./documents.js"));
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
 const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended

@@ -1,5 +1,5 @@
-// Files that are attached, dropped or pasted: models are opened; what goes with a message, and chats, are for attaching.js.
-// A message is sent once it is known to fit.
+// Files that are attached, dropped or pasted: models and adapters are for model_files.js; what goes with a message, and chats,
+// for attaching.js. A message is sent once it is known to fit.
 
 import { shown } from "./chats.js";
 import { files as attached, isNearLimit, send } from "./composer.js";
@@ -12,9 +12,7 @@ const MODEL = /\.(gguf|pte|ptd|safetensors|npz)$/i;
 
 const { attachFiles, attachFolder, composer, draft, dropZone } = page;
 const loadAttaching = script(() => import("./attaching.js"));
-const loadChips = script(() => import("./file_chips.js"));
-const loadFitting = script(() => import("./fitting.js"));
-const loadQuotes = script(() => import("./quotes.js"));
+const loadViews = script(() => import("./file_views.js"));
 const loadModelFiles = script(() => import("./model_files.js"));
 
 /** @type {(files: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
@@ -28,13 +26,13 @@ for (const chooser of [attachFiles, attachFolder]) {
 }
 page.attach.hidden = false;
 on("fileschange", async () => (await arrived(loadAttaching()))?.showFiles());
-on("answersearched", async (article) => (await arrived(loadQuotes()))?.showQuotes(article));
-on("filesshown", async ({ article, files }) => (await arrived(loadChips()))?.show(article, files));
+on("answersearched", async (article) => (await arrived(loadViews()))?.showQuotes(article));
+on("filesshown", async ({ article, files }) => (await arrived(loadViews()))?.show(article, files));
 
 composer.onsubmit = async (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   const chat = shown;
-  const isRefused = isNearLimit() && (await (await arrived(loadFitting()))?.isRefused() ?? attached.length > 0);
+  const isRefused = isNearLimit() && (await (await arrived(loadAttaching()))?.isRefused() ?? attached.length > 0);
   if (!isRefused && chat === shown) send();
 };
 
@@ -71,6 +69,14 @@ addEventListener("drop", (event) => {
   if (!dropped.some(({ name }) => MODEL.test(name))) attach(dropped, [...items].map((item) => item.webkitGetAsEntry()));
   else openModelFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
 });
+
+/** Shows the adapters of the model, once it has some. */
+function showAdapters() {
+  const adapters = inpage.loaded?.adapters ?? [];
+  if (adapters.length || !page.adapters.hidden) loadModelFiles().then((modelFiles) => modelFiles.showAdapters(adapters), () => {});
+}
+
+on("modelchange", showAdapters);
 
 /** Opens models, by the script that knows them. @type {(files: File[], given?: Promise<FileSystemHandle | null>[]) => Promise<void>} */
 async function openModelFiles(files, given) {

@@ -7,7 +7,7 @@ import { saveChat } from "./chat_storage.js";
 import { isImage, newChat, shown, titleOf, wholeOf } from "./chats.js";
 import { emit } from "./events.js";
 import { notify } from "./notices.js";
-import { splitReasoning } from "./reasoning.js";
+import { splitReasoning } from "./markdown/reasoning.js";
 import { t } from "./wording.js";
 
 const FORMAT = "inpage-chats";

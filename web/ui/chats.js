@@ -1,11 +1,88 @@
-// The user's chats, in memory, and which of them is open.
+// The user's chats in memory: their messages, which of them is open, and which are pinned.
 
-import { isGone, pathOf } from "./message_tree.js";
+/** @import { EngineMessage } from "../inpage.js" */
+
+import { emit } from "./events.js";
 import { t } from "./wording.js";
 
-/** @typedef {import("./chat_types.js").Attachment} Attachment */
-/** @typedef {import("./chat_types.js").Chat} Chat */
-/** @typedef {import("./chat_types.js").ChatMessage} ChatMessage */
+/**
+ * @typedef {object} ChatMessage
+ * @property {string} id
+ * @property {number} born when it was added: messages stand in this order
+ * @property {number} version counts its changes: an answer grows
+ * @property {"user" | "assistant"} role
+ * @property {string} content
+ * @property {Attachment[]} [attachments] the files that go with a question; in chats of older versions its text begins with theirs
+ * @property {Sources} [sources] what was found for a question in files that are searched
+ * @property {number} [thought] how many seconds it reasoned, where that is known
+ * @property {string | EngineMessage[]} [note] how an answer went; a text in chats of older versions
+ * @property {string} [error] why it ended early, in English; in the user's language by its reason and facts, where it has them
+ * @property {string} [reason]
+ * @property {EngineMessage["facts"]} [facts]
+ * @property {string} [tokens] of an answer, packed (answers.js), where all of them are known
+ * @property {Record<string, any>} [made] what wrote it, and how that went
+ * @property {Record<string, any>} [settings] what it was asked with, by their names in a request
+ * @property {number} [certain] 1 where its tokens are shown in place of its text
+ * @property {string} [code] the error's code, for programs; "length" where it can be continued, "full" where the context has no room for that
+ * @property {string} [parent] the message before it, if there is one
+ * @property {string} [slot] the first of its versions, where it is not the first itself
+ * @property {number} [picked] when the user last chose it among its versions
+ * @property {number} [gone] counts deletions and what took them back: it is deleted where this is odd
+ */
+
+/**
+ * A file that goes with a question, as its text, or an image.
+ * @typedef {object} Attachment
+ * @property {string} name
+ * @property {string} title what the model reads of it before its text: the name, and which part of the file it is
+ * @property {string} kind "pdf", "image", or else the language of its text
+ * @property {string} text of an image, its data: address
+ * @property {number} bytes of the file
+ * @property {number} pages of the file; none where it has no pages
+ * @property {number[]} starts where in the text each page begins, of those that are in it
+ * @property {number} tokens of the text, for the model that counted them; 0 where none has
+ * @property {number} whole tokens of the file's text, where this is only its beginning
+ * @property {string} [search] its id, where each question is given passages of it instead of the whole
+ * @property {number} [inParts] 1 where the question that it came with is answered from summaries of all its parts
+ * @property {string[]} [names] of a folder's files, which begin at `starts`
+ */
+
+/**
+ * What a question was given of files that are searched.
+ * @typedef {object} Sources
+ * @property {string} text as the model reads it
+ * @property {Passage[]} passages in the order of their numbers
+ * @property {number} [inParts] how many parts were summarised, where they were
+ */
+
+/**
+ * A part of a file that is searched.
+ * @typedef {object} Passage
+ * @property {string} search the file's id
+ * @property {string} name of the file, or of the one in a folder
+ * @property {"page" | "line" | "row"} unit
+ * @property {number} first
+ * @property {number} last
+ * @property {number} start in the file's text
+ * @property {number} end
+ * @property {string} label which it is, as a model reads it
+ * @property {string} text its own, or its summary
+ */
+
+/**
+ * @typedef {object} Chat
+ * @property {string} id
+ * @property {string} title
+ * @property {string} system
+ * @property {string} folder the folder that it is in, or nothing
+ * @property {boolean} [temporary] never kept: it lasts as long as the page
+ * @property {{ title: number; system: number; notebook: number; folder: number }} set when title, system prompt, notebook and folder were last set
+ * @property {string} notebook as an .ipynb, or nothing
+ * @property {number} updated when the user last went on with it
+ * @property {number} deleted when it was deleted; going on later takes that back
+ * @property {ChatMessage[]} messages by age; deleted ones stay, without their text
+ * @property {string} [stamp] changes whenever it is written: another one means that another tab wrote it
+ */
 
 /** What is left of a message's text when it is deleted. */
 export const WITHOUT_TEXT = { content: "", attachments: undefined, sources: undefined, tokens: undefined, made: undefined, settings: undefined };
@@ -65,3 +142,89 @@ export const isDeleted = ({ updated, deleted }) => deleted > updated;
 export const titleOf = ({ title, messages, notebook }) => title
   || messages.map((message) => (isGone(message) ? "" : message.content || message.attachments?.[0].name || "")).find(Boolean)?.trimStart().slice(0, MAX_READ).trimEnd().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
   || (notebook ? t`Notebook` : t`New chat`);
+
+// ---- a chat's messages are a tree: edited questions and regenerated answers stay; what two tabs add is shown one after the other
+
+/** @param {ChatMessage} message */
+export const isGone = ({ gone = 0 }) => gone % 2 === 1;
+
+/** @param {ChatMessage} message */
+export const slotOf = ({ slot, id }) => slot || id;
+
+/** @param {ChatMessage} message */
+const chosenAt = ({ picked = 0, born }) => Math.max(picked, born);
+
+/** A time after all that was written or chosen in a chat. @param {Chat} chat */
+export const timeAfter = ({ messages }) => messages.reduce((time, message) => Math.max(time, chosenAt(message) + 1), Date.now());
+
+/** What is shown of a chat: of each slot the version in whose branch something was chosen or written last. @param {Chat} chat */
+export function pathOf({ messages }) {
+  /** @type {Map<string, string>} */
+  const homes = new Map(); // id → the message itself, or the one before it where it is deleted
+  /** @type {[ChatMessage, string][]} */
+  const there = []; // with the id before it
+  for (const message of messages) { // by age: what came before is known, or never will be
+    const before = homes.get(message.parent ?? "") ?? "";
+    homes.set(message.id, isGone(message) ? before : message.id);
+    if (!isGone(message)) there.push([message, before]);
+  }
+  /** @type {Map<string, number>} */
+  const latest = new Map(); // id → the last change of its branch
+  for (const [message, before] of there.toReversed()) {
+    const changed = Math.max(latest.get(message.id) ?? 0, chosenAt(message));
+    latest.set(message.id, changed);
+    latest.set(before, Math.max(latest.get(before) ?? 0, changed));
+  }
+  const changeOf = (/** @type {ChatMessage} */ { id }) => latest.get(id) ?? 0;
+  /** @type {Map<string, Map<string, ChatMessage>>} */
+  const slots = new Map(); // id → slot after it → the version that is shown
+  for (const [message, before] of there) {
+    const after = slots.get(before) ?? new Map();
+    const other = after.get(slotOf(message));
+    slots.set(before, after);
+    if (!other || changeOf(message) >= changeOf(other)) after.set(slotOf(message), message);
+  }
+  const chosenAfter = (/** @type {string} */ id) => [...slots.get(id)?.values() ?? []].reverse();
+  const path = [];
+  const left = chosenAfter("");
+  for (let next; (next = left.pop()); left.push(...chosenAfter(next.id))) path.push(next);
+  return path;
+}
+
+/** @type {(chat: Chat, message: ChatMessage) => ChatMessage[]} */
+export const versionsOf = ({ messages }, message) => messages.filter((each) => slotOf(each) === slotOf(message) && !isGone(each));
+
+/** How many versions each slot has. @param {Chat} chat */
+export function countVersions({ messages }) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const message of messages) if (!isGone(message)) counts.set(slotOf(message), (counts.get(slotOf(message)) ?? 0) + 1);
+  return counts;
+}
+
+// ---- chats that the user has pinned: they stand first in the list
+
+const PINS = "inpagePins";
+const MAX_PINS = 200;
+
+/** @returns {string[]} ids of chats */
+function pins() {
+  try {
+    const found = JSON.parse(localStorage.getItem(PINS) ?? "[]");
+    return Array.isArray(found) ? found.filter((id) => typeof id === "string") : [];
+  } catch {
+    return []; // storage is switched off, or somebody else's
+  }
+}
+
+/** @param {Chat} chat */
+export const isPinned = ({ id }) => pins().includes(id);
+
+/** Pins a chat, or takes its pin away. @param {Chat} chat */
+export function pin({ id }) {
+  const others = pins().filter((each) => each !== id);
+  try {
+    localStorage.setItem(PINS, JSON.stringify(pins().includes(id) ? others : [...others, id].slice(-MAX_PINS)));
+  } catch { /* switched off, or full: nothing is pinned */ }
+  emit("chatschange");
+}

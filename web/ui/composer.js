@@ -5,10 +5,9 @@
 /** @import { Attachment, Chat, Place } from "./chats.js" */
 
 import { answerIn, answers, promptOf, stop } from "./answers.js";
-import { chats, setShown, shown } from "./chats.js";
+import { chats, pathOf, setShown, shown, slotOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
-import { pathOf, slotOf } from "./message_tree.js";
 import { keep, recall } from "./settings.js";
 import { t } from "./wording.js";
 

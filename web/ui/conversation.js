@@ -5,13 +5,11 @@
 
 import { answer } from "./answer_queue.js";
 import { answerOf, writtenElsewhere } from "./answers.js";
-import { addMessage, shown } from "./chats.js";
+import { addMessage, countVersions, pathOf, shown, slotOf, versionsOf } from "./chats.js";
 import { changeChat } from "./composer.js";
-import { copyOf, page, partOf } from "./elements.js";
+import { copyOf, excerptOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { markdownIn } from "./markdown.js";
-import { countVersions, pathOf, slotOf, versionsOf } from "./message_tree.js";
-import { excerptOf } from "./plain_text.js";
 import { keep } from "./settings.js";
 import { faultOf, language, t, tell } from "./wording.js";
 

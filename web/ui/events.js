@@ -21,11 +21,12 @@
  * @property {{ article: HTMLElement, files: Attachment[] }} filesshown a message is shown that files go with
  * @property {string} guestcame another tab wants to use the engine of this one
  * @property {{ content: string, attachments?: Attachment[], place?: Place, options?: Partial<ChatRequest> }} messagesent the user sends a message, in the place of the one that was edited
+ * @property {string} hubmodelwanted the user wants to see a model of the Hub: its address
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
  * @property {undefined} modelslisted the list of models is new
  * @property {undefined} panelunwanted the dock is to be closed
- * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel is to be opened (see panels.js)
+ * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel (see panels/table.js) is to be opened beside the chat; without a name, the last one, or closed. Settings are the panel's to read: as they come from a link they are texts
  * @property {undefined} readiness a model, or the engine itself, is nearer to being ready
  * @property {undefined} tabschange another tab came, went, or told something else of itself
  * @property {undefined} textdrawn a text has another height: something in it was drawn

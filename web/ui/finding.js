@@ -3,10 +3,9 @@
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { store } from "./chat_storage.js";
-import { isImage } from "./chats.js";
+import { isGone, isImage, pathOf, timeAfter } from "./chats.js";
 import { page, partOf } from "./elements.js";
 import { showChat } from "./conversation.js";
-import { isGone, pathOf, timeAfter } from "./message_tree.js";
 
 /** @typedef {{ message?: ChatMessage, before: string, hit: string, after: string }} Found where words stand; without a message, in the title */
 

@@ -1,5 +1,5 @@
-// Scripts that are fetched when they are first needed: libraries, dialogs and the texts of other languages. `script` loads
-// them all.
+// What is fetched when it is first needed: libraries, dialogs, panels, styles (elements.js) and the texts of other languages.
+// `lazy` loads them, and `script` those that are scripts.
 
 /** @import { Site } from "../calls.js" */
 

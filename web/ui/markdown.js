@@ -1,13 +1,13 @@
-// Markdown in an element of the page: shown as it was written until what renders it has arrived (markdown_view.js).
+// Markdown in an element of the page: shown as it was written until what renders it has arrived (markdown/view.js).
 
-/** @import { View } from "./reasoning.js" */
+/** @import { View } from "./markdown/reasoning.js" */
 
 import { lazy, script } from "./lazy.js";
-import { plain } from "./plain_text.js";
+import { plain } from "./elements.js";
 
-const loadViews = script(() => import("./markdown_view.js"));
+const loadViews = script(() => import("./markdown/view.js"));
 
-/** @type {typeof import("./markdown_view.js") | undefined} */
+/** @type {typeof import("./markdown/view.js") | undefined} */
 let views; // once they are here
 /** @type {Map<HTMLElement, () => void>} */
 const waiting = new Map(); // for them

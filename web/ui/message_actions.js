@@ -4,12 +4,11 @@
 /** @import { ChatMessage } from "./chats.js" */
 
 import { store } from "./chat_storage.js";
-import { addMessage, shown, wholeOf, WITHOUT_TEXT } from "./chats.js";
+import { addMessage, pathOf, shown, slotOf, timeAfter, versionsOf, wholeOf, WITHOUT_TEXT } from "./chats.js";
 import { files, setEditor, setFiles, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
 import { script } from "./lazy.js";
-import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
 import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
@@ -23,7 +22,9 @@ const loadRunner = script(() => import("./notebook/run_block.js"));
 function again(message, options) {
   const place = message.role === "user" ? { parent: message.id } : { parent: message.parent, slot: slotOf(message) };
   if (message.role === "assistant" && !message.content) hide(message);
-  answerHere(addMessage(shown, "assistant", "", place), options);
+  const answer = addMessage(shown, "assistant", "", place);
+  answerHere(answer, options);
+  return answer;
 }
 
 /**
@@ -65,8 +66,8 @@ function edit(question) {
   write(question.content);
 }
 
-const loadCertainty = script(() => import("./certainty.js"));
-const loadMenu = script(() => import("./message_menu.js"));
+const loadCertainty = script(() => import("./tokens/certainty.js"));
+const loadMenu = script(() => import("./menus.js"));
 
 /** What buttons of messages do, by the name that they carry. @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 export const actions = {
@@ -79,7 +80,7 @@ export const actions = {
   goOn: (message) => answerHere(message),
   edit,
   certainty: async (message, button) => (await arrived(loadCertainty()))?.toggle(button, message),
-  more: async (message, button) => (await arrived(loadMenu()))?.open(button, message, () => again(message)),
+  more: async (message, button) => (await arrived(loadMenu()))?.openAnswerMenu(button, message, () => again(message)),
   earlier: (message) => choose(message, -1),
   later: (message) => choose(message, 1),
   delete: deleteMessage,

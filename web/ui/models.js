@@ -4,12 +4,10 @@
 
 import { page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
-import { script } from "./lazy.js";
 import { keep, recall } from "./settings.js";
 import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
 
 const { load, loadError, model: picker, progress } = page;
-const loadAdapters = script(() => import("./adapters.js"));
 
 /** @type {OfferedModel[]} */
 export let models = [];
@@ -53,9 +51,7 @@ picker.onchange = showChosen;
 
 /** Shows what is loaded, perhaps by a script. */
 export function showModel() {
-  const { loaded } = inpage;
-  showState(loaded);
-  if (loaded?.adapters?.length || !page.adapters.hidden) loadAdapters().then(({ showAdapters }) => showAdapters(inpage.loaded?.adapters ?? []), () => {});
+  showState(inpage.loaded);
   emit("modelchange");
 }
 
@@ -112,6 +108,7 @@ export async function loadFrom(where, title, begin = (/** @type {any} */ options
   if (inpage.loaded?.path) {
     keep("inpageModel", inpage.loaded.path);
     keep("inpageModelName", inpage.loaded.name);
+    if (inpage.loaded.is_encoder) keep("inpageEncoder", inpage.loaded.path); // files are searched by it
   }
   if (isAsked) (inpage.loaded ? page.draft : load).focus();
   listModels();

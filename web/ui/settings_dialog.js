@@ -1,5 +1,7 @@
 // The panel of settings: what is typed counts at once, if it can; what cannot be says so where it stands.
 
+/** @import { SamplerKind } from "../inpage.js" */
+
 import { store } from "./chat_storage.js";
 import { shown } from "./chats.js";
 import { showChat } from "./conversation.js";
@@ -7,7 +9,6 @@ import { page } from "./elements.js";
 import { emit } from "./events.js";
 import { siteFacts } from "./lazy.js";
 import { notify } from "./notices.js";
-import { showSamplers } from "./sampler_settings.js";
 import { chosen, fields, keep, recall } from "./settings.js";
 import { speak, t } from "./wording.js";
 
@@ -199,3 +200,81 @@ system.addEventListener("input", showPrompts);
 new MutationObserver(() => { if (settings.open) showPrompts(); }).observe(settings, { attributeFilter: ["open"] });
 addEventListener("storage", ({ key }) => { if (key === PROMPTS) showPrompts(); });
 showPrompts();
+
+// ---- the samplers that can be chosen: the engine's, and those that the user's Python registered. What is chosen, with its
+// parameters, stands as JSON in a field of the form.
+
+const { sampler: picker, samplerAbout: about, samplerChosen: field, samplerFields: parameters } = page;
+
+/** @type {SamplerKind[]} */
+let kinds = [];
+
+/** Gives the words for those that come with the engine: [what it does, then for each parameter]. @returns {Record<string, Record<string, string>>} */
+const samplerWords = () => ({
+  contrast: {
+    title: t`Contrast`, about: t`Steers away from what another system prompt would bring. Each word takes twice as long.`,
+    negative: t`the system prompt to stay away from`, strength: t`1 changes nothing`, share: t`of the best word's probability, that a word needs`,
+  },
+  dry: {
+    title: t`DRY`, about: t`Avoids repeating whole phrases.`,
+    multiplier: t`strength`, base: t`growth with each repeated word`, allowed_length: t`words that may repeat`, range: t`tokens looked back on; 0 for all`,
+  },
+  mirostat: {
+    title: t`Mirostat 2`, about: t`Keeps the surprise of words at one level.`,
+    tau: t`surprise aimed at, in bits`, eta: t`how fast it is corrected`,
+  },
+  typical: {
+    title: t`Typical`, about: t`Takes words that are about as surprising as expected.`,
+    mass: t`of the probability that is kept`,
+  },
+  xtc: {
+    title: t`XTC`, about: t`Sometimes leaves out the most likely words.`,
+    threshold: t`probability from which a word counts as likely`, probability: t`how often they are left out`,
+  },
+});
+
+/** Offers the samplers, once the engine has told which there are; what was chosen stays. */
+async function showSamplers() {
+  listSamplers();
+  kinds = await inpage.samplers().catch(() => kinds);
+  listSamplers();
+}
+
+/** @returns {Record<string, any>} */
+const chosenSampler = () => (field.value ? JSON.parse(field.value) : { name: "" });
+
+function listSamplers() {
+  const { name } = chosenSampler();
+  const known = kinds.map((kind) => new Option(samplerWords()[kind.name]?.title ?? kind.title, kind.name));
+  if (name && !kinds.some((kind) => kind.name === name)) known.push(new Option(name, name));
+  picker.replaceChildren(new Option(t`None`, ""), ...known);
+  picker.value = name;
+  showParameters();
+}
+
+function showParameters() {
+  const values = chosenSampler();
+  const kind = kinds.find(({ name }) => name === values.name);
+  const own = kind && samplerWords()[kind.name];
+  about.textContent = kind ? `${own?.about ?? kind.about} ${t`Words are then chosen one by one by Python, which is slower.`}` : "";
+  parameters.replaceChildren(...(kind?.parameters ?? []).map(({ name, default: usual, least, most, about: told, is_whole: isWhole }) => {
+    const input = document.createElement(least === null ? "textarea" : "input");
+    input.value = String(values[name] ?? usual);
+    input.dir = "auto";
+    if (input instanceof HTMLInputElement) Object.assign(input, { type: "number", min: least, max: most, step: isWhole ? "1" : "any", required: true });
+    else input.rows = 2;
+    input.oninput = () => {
+      if (!input.checkValidity()) return;
+      field.value = JSON.stringify({ ...chosenSampler(), [name]: least === null ? input.value : Number(input.value) });
+    };
+    const label = document.createElement("label");
+    label.append(`${name.replaceAll("_", " ")} `, input, Object.assign(document.createElement("small"), { textContent: own?.[name] ?? told }));
+    return label;
+  }));
+}
+
+picker.onchange = () => {
+  field.value = picker.value && JSON.stringify({ name: picker.value });
+  showParameters();
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+};

@@ -1,19 +1,18 @@
 // The sidebar: the list of chats, by pins, folders and dates; opening one, a new one or that of the last visit; deleting one.
-// The menu of a chat (chat_menu.js), and what finds words (finding.js), come when they are wanted.
+// The menu of a chat (menus.js), and what finds words (finding.js), come when they are wanted.
 
 /** @import { Chat } from "./chats.js" */
 /** @import { Found } from "./finding.js" */
 
 import { answerIn, answers, stop } from "./answers.js";
 import { saveChat } from "./chat_storage.js";
-import { allChats, isDeleted, newChat, shown, titleOf } from "./chats.js";
+import { allChats, isDeleted, isPinned, newChat, shown, titleOf } from "./chats.js";
 import { write } from "./composer.js";
 import { showChat } from "./conversation.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
-import { isPinned } from "./pins.js";
 import { keep, recall } from "./settings.js";
 import { language, t } from "./wording.js";
 
@@ -125,7 +124,7 @@ function leave(chat, words) {
 // ---- the list
 
 const loadFinding = script(() => import("./finding.js"));
-const loadMenu = script(() => import("./chat_menu.js"));
+const loadMenu = script(() => import("./menus.js"));
 /** @type {typeof import("./finding.js") | undefined} */
 let finding; // once somebody looks for words
 
@@ -176,7 +175,7 @@ function rowOf(chat, found, words) {
   };
   button.ariaCurrent = String(chat === shown);
   about.ariaLabel = chat === shown ? t`More about this chat` : t`More about that chat`;
-  about.onclick = async () => (await arrived(loadMenu()))?.open(about, chat);
+  about.onclick = async () => (await arrived(loadMenu()))?.openChatMenu(about, chat);
   const mine = answerIn(chat);
   const mark = partOf(row, "mark");
   mark.hidden = !mine;

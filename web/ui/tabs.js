@@ -2,11 +2,10 @@
 
 import { answers, stop, writtenElsewhere } from "./answers.js";
 import { channel, connect, readOne, tab, tell } from "./chat_storage.js";
-import { allChats, chats, isDeleted, shown, titleOf } from "./chats.js";
+import { allChats, chats, isDeleted, isGone, shown, titleOf } from "./chats.js";
 import { follow, showMessages } from "./conversation.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
-import { isGone } from "./message_tree.js";
 import { loadingName } from "./models.js";
 import { leaveDeleted } from "./sidebar.js";
 

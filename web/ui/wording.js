@@ -15,10 +15,8 @@ import { script } from "./lazy.js";
  * @property {Record<string, string>} messages the engine's messages, by their codes
  */
 
-const loadTranslating = script(() => import("./translating.js"));
 /** @type {Record<string, () => Promise<Table>>} */
 const loadTable = { en: script(() => import("./languages/en.js")), de: script(() => import("./languages/de.js")) };
-
 const MAX_REMEMBERED = 5000; // texts with values in them: what is shown is among the last
 
 /** @type {Table} */
@@ -124,16 +122,51 @@ function formatted(fact, format = "") {
   return FORMATS[format]?.(fact) ?? decimal(fact);
 }
 
+// ---- the texts that index.html already has
+
+const ATTRIBUTES = ["aria-label", "placeholder", "title"];
+const USERS_TEXT = "[dir=auto], [lang]:not(html), .text, code, pre, script, style"; // not the page's own texts
+
+/** Waits for all of the page's HTML. @returns {Promise<void>} */
+const parsed = () => new Promise((resolve) => {
+  const look = () => { if (document.readyState !== "loading") resolve(); };
+  document.addEventListener("readystatechange", look);
+  look();
+});
+
+/** Says each text and each attribute again. @param {ParentNode & Node} root */
+function rewrite(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = /** @type {Text} */ (walker.currentNode);
+    if (!node.data.trim() || node.parentElement?.closest(USERS_TEXT)) continue;
+    const said = around(node.data);
+    if (said !== node.data) node.data = said;
+  }
+  for (const name of ATTRIBUTES) {
+    for (const element of root.querySelectorAll(`[${name}]`)) {
+      const text = element.getAttribute(name) ?? "";
+      const said = sayAgain(text);
+      if (said !== text) element.setAttribute(name, said);
+    }
+  }
+  for (const { content } of root.querySelectorAll("template")) rewrite(content);
+}
+
+/** Says a text again, and keeps the spaces around it. @param {string} text */
+const around = (text) => text.replace(/\S(?:[^]*\S)?/, (words) => sayAgain(words.replace(/\s+/g, " ")));
+
+// ---- the language
+
 /** What the user chose, or else the first of the browser's languages that there is. */
 export async function speak(choice = localStorage.getItem("inpageLanguage")) {
   const tag = [choice ?? "", ...navigator.languages].find((each) => /^(en|de)\b/.test(each)) ?? "en";
   const name = tag.slice(0, 2);
   if (name !== language.slice(0, 2)) {
-    const { parsed, rewrite } = await loadTranslating();
     const other = await loadTable[name]();
     await parsed();
     [table, language] = [other, tag];
-    rewrite(document, sayAgain);
+    rewrite(document);
   }
   language = document.documentElement.lang = tag;
 }

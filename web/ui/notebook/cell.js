@@ -5,10 +5,9 @@
 /** @import { CellRecord } from "./files.js" */
 
 import { answerIn, promptOf } from "../answers.js";
-import { shown, titleOf } from "../chats.js";
+import { pathOf, shown, titleOf } from "../chats.js";
 import { emit } from "../events.js";
 import { markdownIn } from "../markdown.js";
-import { pathOf } from "../message_tree.js";
 import { t } from "../wording.js";
 import { editorIn } from "./editor.js";
 import { Outputs } from "./outputs.js";

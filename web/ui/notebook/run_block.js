@@ -1,9 +1,9 @@
 // Runs a Python block of an answer, apart from everything: in a frame whose origin is nobody's and whose policy allows no connection
 // (runner.html), in a worker there. It gets Pyodide's files, by their names, and nothing else; what it prints and shows comes back.
 
+import { styleSheet } from "../elements.js";
 import { emit } from "../events.js";
 import { lazy, siteFacts } from "../lazy.js";
-import { styleSheet } from "../styles.js";
 import { faultOf, t } from "../wording.js";
 import { button } from "./cell.js";
 import { Outputs } from "./outputs.js";

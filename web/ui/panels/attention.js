@@ -3,11 +3,10 @@
 /** @import { Dock } from "../dock.js" */
 /** @import { GlassArray } from "../../inpage.js" */
 
-import { colourAt } from "../colours.js";
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
+import { colourAt, fill, inPercent, labelled, make, numberField } from "./room.js";
 import { line, t } from "../wording.js";
 import { layersWith, legend, link, textForm, tokensOf, visibleText, watched } from "./inside.js";
-import { fill, inPercent, labelled, make, numberField } from "./room.js";
 
 /** @typedef {{ layer: number, head: number, label: string | null, scores: Record<string, number> }} Head */
 /** @typedef {{ layers: number[], tokens: number[], texts: string[], patterns: GlassArray[], heads: Head[] }} Attention */

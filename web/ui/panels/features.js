@@ -3,13 +3,11 @@
 /** @import { Dock } from "../dock.js" */
 /** @import { GlassArray } from "../../inpage.js" */
 
-import { colourAt, isLight } from "../colours.js";
-import { on } from "../events.js";
-import { openPanel } from "../panels.js";
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
+import { colourAt, draw, fill, inPercent, isLight, labelled, make, numberField, tableOf } from "./room.js";
+import { emit, on } from "../events.js";
 import { decimal, line, t } from "../wording.js";
 import { legend, link, rowOf, textForm, tokensOf, visibleText, watched } from "./inside.js";
-import { draw, fill, inPercent, labelled, make, numberField, tableOf } from "./room.js";
 
 /**
  * The autoencoder that is open.
@@ -153,7 +151,7 @@ function drawState() {
     : inpage.loaded
       ? t`A sparse autoencoder takes what a model computes apart into features. Choose its .safetensors or .npz file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
       : waiting ? t`${waiting[0].name} is opened as soon as a model is loaded.` : t`Load a model to look at its features.`;
-  const train = !state && inpage.loaded && make("button", { type: "button", onclick: () => openPanel("notebook", { experiment: "autoencoder" }) }, t`Train a small one in the notebook`);
+  const train = !state && inpage.loaded && make("button", { type: "button", onclick: () => emit("panelwanted", { name: "notebook", settings: { experiment: "autoencoder" } }) }, t`Train a small one in the notebook`);
   fill(parts.tools, state && hookField(state), button, train, state && make("button", { type: "button", onclick: close }, t`Close`));
   parts.whole.hidden = !state?.hook;
   drawFound();

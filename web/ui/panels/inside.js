@@ -4,12 +4,10 @@
 /** @import { Chat, ChatMessage } from "../chats.js" */
 
 import { unpacked } from "../answers.js";
-import { shown } from "../chats.js";
-import { colourAt } from "../colours.js";
-import { pathOf } from "../message_tree.js";
-import { isExact, messagesBefore, requestOf } from "../token_scores.js";
+import { pathOf, shown } from "../chats.js";
+import { colourAt, draw, labelled, make } from "./room.js";
+import { isExact, messagesBefore, requestOf } from "../tokens/scores.js";
 import { faultOf, t } from "../wording.js";
-import { draw, labelled, make } from "./room.js";
 
 const EXAMPLE = "The Eiffel Tower is in the city of";
 const LINKED = "linked"; // the box's name

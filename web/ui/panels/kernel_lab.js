@@ -3,7 +3,7 @@
 /** @import { Dock } from "../dock.js" */
 
 import { giveFile } from "../chat_files.js";
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
 import { line, t, tell } from "../wording.js";
 import { ask, fill, inDims, inTime, labelled, make, shortOp, tableOf } from "./room.js";
 

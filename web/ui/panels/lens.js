@@ -3,11 +3,10 @@
 /** @import { Dock } from "../dock.js" */
 /** @import { GlassArray } from "../../inpage.js" */
 
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
 import { line, t } from "../wording.js";
-import { heatMap } from "./heat_map.js";
+import { heatMap, layerChart } from "./charts.js";
 import { legend, link, rowOf, textForm, tokensOf, visibleText, watched } from "./inside.js";
-import { layerChart } from "./layer_chart.js";
 import { colourOf, fill, inPercent, labelled, make, numberField } from "./room.js";
 
 /**

@@ -6,8 +6,8 @@
 /** @import { Spot, Texts } from "./map_texts.js" */
 
 import { chats, isDeleted, titleOf } from "../chats.js";
+import { styleSheet } from "../elements.js";
 import { emit } from "../events.js";
-import { styleSheet } from "../styles.js";
 import { faultOf, line, t } from "../wording.js";
 import { watched } from "./inside.js";
 import { LISTS, namesOf, ofChats, ofFile, ofLines, ofMessages } from "./map_texts.js";

@@ -2,9 +2,8 @@
 
 /** @import { Chat } from "../chats.js" */
 
-import { allChats, titleOf } from "../chats.js";
-import { pathOf } from "../message_tree.js";
-import { splitReasoning } from "../reasoning.js";
+import { allChats, pathOf, titleOf } from "../chats.js";
+import { splitReasoning } from "../markdown/reasoning.js";
 import { t } from "../wording.js";
 
 /**

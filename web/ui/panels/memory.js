@@ -2,7 +2,7 @@
 
 /** @import { Dock } from "../dock.js" */
 
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
 import { inWords, line, t } from "../wording.js";
 import { ask, colourOf, draw, fill, inPercent, labelled, make, sectionName, tableOf } from "./room.js";
 
@@ -54,7 +54,8 @@ async function load() {
   if (!found) return;
   view = found;
   dock.link(section ? { section } : {});
-  parts.facts.textContent = line(inWords(view.nbytes), t`${view.buffers.length} buffers`, t`intermediates would take ${inWords(view.unshared)} without sharing`);
+  const lent = view.buffers.reduce((/** @type {number} */ sum, /** @type {Held} */ { is_lent: isLent, nbytes }) => sum + (isLent ? nbytes : 0), 0);
+  parts.facts.textContent = line(inWords(view.nbytes), lent && t`${inWords(lent)} more are lent by the model’s own graph`, t`${view.buffers.length} buffers`, t`intermediates would take ${inWords(view.unshared)} without sharing`);
   showTotals();
   paint();
   showBuffers();

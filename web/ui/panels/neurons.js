@@ -2,8 +2,8 @@
 
 /** @import { Dock } from "../dock.js" */
 
-import { openPanel } from "../panels.js";
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
+import { emit } from "../events.js";
 import { decimal, t } from "../wording.js";
 import { drawnAsWide, layersWith, link, textForm, tokensOf, tokenStrip, visibleText, watched } from "./inside.js";
 import { draw, fill, labelled, make, numberField, tableOf } from "./room.js";
@@ -153,7 +153,7 @@ function choose(at) {
   fill(
     parts.details,
     make("h3", {}, t`Neuron ${String(neuron)} of layer ${layer}`),
-    make("div", { class: "room-tools" }, make("button", { type: "button", onclick: () => openPanel("steering", { part: "neuron", layer, number: neuron }) }, t`Turn it off in Steering…`)),
+    make("div", { class: "room-tools" }, make("button", { type: "button", onclick: () => emit("panelwanted", { name: "steering", settings: { part: "neuron", layer, number: neuron } }) }, t`Turn it off in Steering…`)),
     make("p", { class: "room-facts" }, activation < 0 ? t`It fires below zero: these are the tokens that it promotes like that.` : "", " ", t`Logits are for one unit of its activation, before the last norm scales them.`),
     tableOf(t`What the neuron promotes`, [t`Token`, t`Logit`], promotes.map(({ text: token, logit }) => [visibleText(token, 40), decimal(logit, 3)]), [1]),
   );

@@ -3,10 +3,10 @@
 /** @import { Dock } from "../dock.js" */
 /** @import { GlassArray } from "../../inpage.js" */
 
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
 import { decimal, line, t } from "../wording.js";
 import { drawnAsWide, link, rowOf, textForm, tokensOf, tokenStrip, visibleText, watched } from "./inside.js";
-import { layerChart } from "./layer_chart.js";
+import { layerChart } from "./charts.js";
 import { colourOf, fill, make, tableOf } from "./room.js";
 
 /** @typedef {{ layer: number, position: number, neuron: number, value: number, times: number }} Outlier */

@@ -6,13 +6,12 @@
 import { fileName, giveFile } from "../chat_files.js";
 import { saveChat } from "../chat_storage.js";
 import { shown } from "../chats.js";
+import { styleSheet } from "../elements.js";
 import { emit, on } from "../events.js";
 import { lazy } from "../lazy.js";
 import { notify } from "../notices.js";
 import { button, Cell } from "../notebook/cell.js";
-import { fromIpynb, fromPercent, toIpynb, toPercent } from "../notebook/files.js";
-import { experiments, textOf } from "../notebook/gallery.js";
-import { styleSheet } from "../styles.js";
+import { experiments, fromIpynb, fromPercent, textOf, toIpynb, toPercent } from "../notebook/files.js";
 import { t } from "../wording.js";
 
 const SAVE_MILLISECONDS = 800;

@@ -3,9 +3,9 @@
 /** @import { Dock } from "../dock.js" */
 /** @import { GlassArray } from "../../inpage.js" */
 
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
 import { decimal, line, t } from "../wording.js";
-import { heatMap } from "./heat_map.js";
+import { heatMap } from "./charts.js";
 import { legend, link, linkChoice, linkedForm, rowOf, visibleText, watched } from "./inside.js";
 import { fill, inPercent, labelled, make } from "./room.js";
 

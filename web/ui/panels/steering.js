@@ -1,9 +1,9 @@
 // The panel of steering: vectors with sliders that count while an answer is being written, and parts that are turned off
 // to ask the same again.
 
+import { styleSheet } from "../elements.js";
 import { on } from "../events.js";
 import { requestOptions } from "../settings.js";
-import { styleSheet } from "../styles.js";
 import { decimal, faultOf, t } from "../wording.js";
 
 /**

@@ -3,8 +3,8 @@
 /** @import { Dock } from "../dock.js" */
 
 import { giveFile } from "../chat_files.js";
-import { openPanel } from "../panels.js";
-import { styleSheet } from "../styles.js";
+import { styleSheet } from "../elements.js";
+import { emit } from "../events.js";
 import { decimal, inWords, line, t } from "../wording.js";
 import { ask, callFields, callOf, colourOf, draw, inPercent, inTime, labelled, make, sectionName, shortOp, tableOf } from "./room.js";
 
@@ -351,8 +351,8 @@ function showDetails() {
     make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
     make(
       "div", { class: "room-tools" },
-      make("button", { type: "button", onclick: () => openPanel("graph", { section: of.sections[of.section[chosen]], op: of.op_index[chosen], tokens: Math.min(of.tokens, MOST_TOKENS), context: of.context }) }, t`Show in the graph`),
-      of.workgroups[chosen] > 0 && make("button", { type: "button", onclick: () => openPanel("kernel_lab", { step: of.step[chosen] }) }, t`Open the kernel`),
+      make("button", { type: "button", onclick: () => emit("panelwanted", { name: "graph", settings: { section: of.sections[of.section[chosen]], op: of.op_index[chosen], tokens: Math.min(of.tokens, MOST_TOKENS), context: of.context } }) }, t`Show in the graph`),
+      of.workgroups[chosen] > 0 && make("button", { type: "button", onclick: () => emit("panelwanted", { name: "kernel_lab", settings: { step: of.step[chosen] } }) }, t`Open the kernel`),
     ),
     make("h4", {}, t`In torch`),
     make("pre", { class: "room-source", tabindex: 0, "aria-label": t`In torch` }, of.sources[of.source[chosen]]),
