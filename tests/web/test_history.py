@@ -227,7 +227,8 @@ def test_markdown_that_did_not_arrive_is_fetched_again_for_the_next_text(
     user = User(context.new_page(), toy_site_url)
     user.page.add_init_script(IDLE_WORKER)
     user.page.route("**/marked.js", lambda route: route.abort(), times=1)
-    user.page.goto(toy_site_url)
+    with user.page.expect_event("requestfailed", lambda request: "marked.js" in request.url):
+        user.page.goto(toy_site_url)
     user.has_opened()
     user.import_chats(chat_of("Later", "**bold**"))
     expect(user.page.locator("#messages strong")).to_have_text("bold")

@@ -295,7 +295,7 @@ export const texts = {
   "{0} in turns": "{0} im Wechsel",
   "As long as the model": "So lange wie das Modell",
   "Lent by the model": "Vom Modell geliehen",
-  "${} more are lent by the model’s own graph": "${} mehr sind vom eigenen Graphen des Modells geliehen",
+  "{0} more are lent by the model’s own graph": "{0} mehr sind vom eigenen Graphen des Modells geliehen",
   "Holds": "Enthält",
   "Lifetime": "Lebensdauer",
   "Also on this device": "Außerdem auf diesem Gerät",
