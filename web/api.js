@@ -81,6 +81,7 @@ export function createInpage(listeners) {
     keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keep_files", { files }, { onEvent, signal }),
     unload: (name) => client.call("unload", { name }),
     stored: () => client.call("stored", {}),
+    shareStored: (isAllowed) => client.call("share_stored", { is_allowed: isAllowed }),
     deleteStored: (nameOrUrl) => client.call("delete_stored", { name_or_url: nameOrUrl }),
     chat: { completions: { create: (request) => create("chat", request) } },
     completions: { create: (request) => create("complete", request) },

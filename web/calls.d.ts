@@ -141,6 +141,7 @@ export interface Calls {
   adapters: { model?: string, where?: string | File[], name?: string, strength?: number, is_removed?: boolean };
   samplers: {};
   stored: {};
+  share_stored: { is_allowed: boolean };
   delete_stored: { name_or_url: string };
   chat: { request: object };
   complete: { request: object };

@@ -59,6 +59,11 @@ export interface Inpage {
   /** The models that this browser keeps. */
   stored(): Promise<StoredModel[]>;
   deleteStored(nameOrUrl: string): Promise<null>;
+  /**
+   * Has all sites of this browser share one copy of what is stored, now and from now on, or no longer of what comes; says
+   * whether the browser can (it has Cross-Origin Storage).
+   */
+  shareStored(isAllowed: boolean): Promise<boolean>;
   readonly chat: { readonly completions: Completions<ChatRequest, ChatCompletion, ChatCompletionChunk> };
   readonly completions: Completions<CompletionRequest, Completion, CompletionChunk>;
   readonly embeddings: {

@@ -10,13 +10,13 @@ type Buttons = Record<
   HTMLButtonElement
 >;
 type Forms = Record<"composer" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
-type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
+type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile" | "shareStored", HTMLInputElement>;
 type TextAreas = Record<"draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"certainty" | "compareLeft" | "compareRight" | "language" | "model" | "prompts", HTMLSelectElement>;
 type Dialogs = Record<"compare" | "hubAsk" | "models" | "opened" | "settings" | "why", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "contextText" | "editing" | "facts" | "failure" | "guest" | "guestHeading" | "rules" | "loadingHeading"
-  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubResults" | "hubSection" | "hubStatus" | "hubStorage" | "hubTerms" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "loadedStatus" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
+  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubResults" | "hubSection" | "hubStatus" | "hubStorage" | "hubTerms" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "loadedStatus" | "sharing" | "sharingStatus" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
   | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "storedRows" | "suggested" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement

@@ -12,6 +12,7 @@ import { addressOfLoaded, canKeep, keepCopy } from "./model_files.js";
 import { fitWords, showInPanel } from "./model_fit.js";
 import { actionOf, listModels, loadFrom, loading, models, plainOf, stored } from "./models.js";
 import { notify } from "./notices.js";
+import { keep, recall } from "./settings.js";
 import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
 
 const { cancelLoad, deleteLoaded, keepLoaded, layers, loadedStatus, model: picker, models: panel, verdict, verify } = page;
@@ -147,6 +148,29 @@ on("modelchange", showCancel);
 on("modelslisted", showRows);
 on("modelchosen", ({ where, name, isFetched }) => { loadModel(where, name, isFetched); });
 showRows();
+
+// ---- one copy for all sites, where the browser offers that
+
+const SHARES = "inpageShares";
+const { shareStored, sharingStatus } = page;
+
+page.sharing.hidden = !("crossOriginStorage" in navigator);
+shareStored.checked = recall(SHARES) === "1";
+shareStored.onchange = async () => {
+  const { checked } = shareStored;
+  shareStored.disabled = true;
+  sharingStatus.textContent = checked ? t`Sharing what is stored…` : "";
+  try {
+    const can = await inpage.shareStored(checked);
+    shareStored.checked = checked && can;
+    sharingStatus.textContent = !checked ? t`What is shared already stays with the browser.` : can ? t`Other sites that need the same model do not download it again.` : t`This browser cannot share what a page stores.`;
+  } catch (error) {
+    shareStored.checked = !checked;
+    sharingStatus.textContent = t`That did not work: ${faultOf(error)}.`;
+  }
+  keep(SHARES, shareStored.checked ? "1" : "");
+  shareStored.disabled = false;
+};
 
 // ---- the model in use, on this machine
 
