@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 # What a page on the CPU takes, too.
 CPU_SCRIPTS = {"bridge/cpu.js", "bridge/cpu_worker.js", "bridge/start_worker.js"}
-# What reads stored chats, shows an answer's Markdown, reads it aloud, and may suggest a model after it.
+# What reads stored chats, shows an answer's Markdown, reads it aloud, may suggest a model after it.
 COMES_SOON = {"chat_reading", "markdown/html", "markdown/view", "markdown/reasoning"}
 COMES_SOON |= {"model_fit", "speech"}
 LIBRARIES = {"dompurify.js", "idb.js", "marked.js"}  # that this takes; the others come when needed
