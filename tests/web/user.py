@@ -52,7 +52,7 @@ DROP = """([files, type]) => {
     document.querySelector("#draft").dispatchEvent(new DragEvent(type, options));
 }"""
 STORED = """() => new Promise((resolve, reject) => {
-    const opening = indexedDB.open("inpage", 1);
+    const opening = indexedDB.open("inpage");
     opening.onerror = () => reject(opening.error);
     opening.onsuccess = () => {
         const all = opening.result.transaction("chats").objectStore("chats").getAll();

@@ -15,7 +15,7 @@ const FORMAT = "inpage-chats";
 /** Gives the user a file with these chats. @param {Chat[]} chosen */
 export function exportChats(chosen) {
   const chats = chosen.map((chat) => ({ ...chat, stamp: undefined }));
-  const text = JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
+  const text = JSON.stringify({ format: FORMAT, version: 1, chats }, (name, value) => (name === "kept" ? undefined : value), 1);
   giveFile(chosen.length === 1 ? fileName(chosen[0], "json") : "inpage-chats.json", text, "application/json");
 }
 

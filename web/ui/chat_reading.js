@@ -5,7 +5,7 @@
 import { WITHOUT_TEXT } from "./chats.js";
 import { t } from "./wording.js";
 
-export const VERSION = 6; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text; in the fifth, all were read whole
+export const VERSION = 8; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text; in the fifth, all were read whole; in the sixth, no tool was called; in the seventh, the texts of files were in the chat's record
 const MAX_NESTED = 4; // facts in facts of a note
 const MAX_TITLE = 200;
 
@@ -100,11 +100,12 @@ function readMessage(message, name, at) {
 }
 
 /** @param {any} file @returns {Attachment} */
-const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most, search, inParts, names }) => ({
+const readFile = ({ name, title, kind, text, bytes, pages, starts, tokens, whole: most, search, inParts, names, kept }) => ({
   name, title, kind, text, bytes: whole(bytes), pages: whole(pages), tokens: whole(tokens), whole: whole(most),
   starts: Array.isArray(starts) ? starts.map((start) => whole(start)) : [],
   ...(areTexts(search) ? { search, inParts: whole(inParts) } : {}),
   ...(Array.isArray(names) ? { names: names.map(String) } : {}),
+  ...(areTexts(kept) ? { kept } : {}),
 });
 
 /** @param {any} sources @returns {Pick<ChatMessage, "sources">} */

@@ -1,7 +1,8 @@
 // Keeps the user's chats in IndexedDB, as long as the browser does: read with care and merged with what other tabs write
-// (chat_reading.js), which are told.
+// (chat_reading.js), which are told. The texts of files have records of their own, which are written once: a chat is written
+// each second of an answer.
 
-/** @import { Chat } from "./chats.js" */
+/** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { chats, isDeleted, unsaved } from "./chats.js";
 import { page, partOf } from "./elements.js";
@@ -10,7 +11,7 @@ import { library, script } from "./lazy.js";
 import { notify } from "./notices.js";
 import { t } from "./wording.js";
 
-/** @typedef {import("idb").DBSchema & { chats: { key: string, value: Chat & { version: number } } }} Schema */
+/** @typedef {import("idb").DBSchema & { chats: { key: string, value: Chat & { version: number } }, files: { key: [chat: string, kept: string], value: string } }} Schema */
 /** @typedef {import("idb").IDBPDatabase<Schema>} Database */
 /** @typedef {{ saved: string, writing?: string } | { shows: string, asks?: boolean, answering?: string[], model?: string } | { joins: string }} TabMessage what tabs tell each other */
 
@@ -40,8 +41,11 @@ async function open() {
     const [{ openDB }, arrived] = await Promise.all([loadIdb(), loadReading()]);
     reading = arrived;
     /** @type {Database} */
-    const database = await openDB("inpage", 1, {
-      upgrade: (fresh) => { fresh.createObjectStore("chats", { keyPath: "id" }); },
+    const database = await openDB("inpage", 2, {
+      upgrade(fresh, before) {
+        if (before < 1) fresh.createObjectStore("chats", { keyPath: "id" });
+        fresh.createObjectStore("files"); // a chat of before keeps its own until it is written again
+      },
       blocking: () => lose(t`it was cleared`),
       terminated: () => lose(t`the browser closed it`),
     });
@@ -87,17 +91,47 @@ async function save() {
  * @param {Chat} chat
  */
 async function write(database, chat) {
-  const transaction = database.transaction("chats", "readwrite");
+  const transaction = database.transaction(["chats", "files"], "readwrite");
   transaction.done.catch(() => {}); // the request that failed tells
-  const record = await transaction.store.get(chat.id);
-  if (record && record.stamp !== chat.stamp) takeIn(chat, record);
+  const [records, files] = [transaction.objectStore("chats"), transaction.objectStore("files")];
+  const [record, there] = await Promise.all([records.get(chat.id), files.getAllKeys(filesOf(chat.id))]);
+  if (record && record.stamp !== chat.stamp) takeIn(chat, await withFiles(transaction, record));
   chat.stamp = crypto.randomUUID();
   const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", folder: "", messages: [] };
   const change = unsaved.get(chat);
-  const put = transaction.store.put({ ...chat, ...emptied, version: reading.VERSION });
+  const messages = emptied ? [] : chat.messages;
+  /** @type {Map<string, string>} */
+  const texts = new Map();
+  for (const file of messages.flatMap(({ attachments = [] }) => attachments)) texts.set(file.kept ??= crypto.randomUUID(), file.text);
+  const known = new Set(there.map(([, kept]) => kept));
+  const writing = [
+    records.put({ ...chat, ...emptied, messages: messages.map(withoutTexts), version: reading.VERSION }),
+    ...[...texts].filter(([kept]) => !known.has(kept)).map(([kept, text]) => files.put(text, [chat.id, kept])),
+    ...[...known].filter((kept) => !texts.has(kept)).map((kept) => files.delete([chat.id, kept])),
+  ];
   transaction.commit(); // at once: the page may be closing
-  await Promise.all([put, transaction.done]);
+  await Promise.all([...writing, transaction.done]);
   if (unsaved.get(chat) === change) unsaved.delete(chat);
+}
+
+/** Gives the range of the files of a chat. @param {string} id */
+const filesOf = (id) => IDBKeyRange.bound([id], [id, []]);
+
+/** Gives a message as it is kept: what its files say stands elsewhere. @type {(message: ChatMessage) => any} */
+const withoutTexts = (message) => (message.attachments ? { ...message, attachments: message.attachments.map((file) => ({ ...file, text: undefined })) } : message);
+
+/**
+ * Gives a record with what its files say; what is not there is empty. It may be anything: chat_reading.js looks.
+ * @type {(transaction: { objectStore: (name: "files") => { get: (key: [string, string]) => Promise<string | undefined> } }, record: any) => Promise<any>}
+ */
+async function withFiles(transaction, record) {
+  const messages = Array.isArray(record?.messages) ? record.messages : [];
+  const files = messages.flatMap((/** @type {any} */ message) => (Array.isArray(message?.attachments) ? message.attachments : []));
+  const kept = transaction.objectStore("files");
+  await Promise.all(files.filter((/** @type {any} */ file) => typeof file?.kept === "string").map(async (/** @type {any} */ file) => {
+    file.text ??= await kept.get([record.id, file.kept]) ?? "";
+  }));
+  return record;
 }
 
 export const opened = Promise.race([connect(), new Promise((resolve) => { setTimeout(resolve, MILLISECONDS); })]);
@@ -151,7 +185,9 @@ async function readAll(database, keys) {
  * @param {string} id
  */
 export async function readOne(database, id) {
-  const chat = reading.readChat(await database.get("chats", id), t`one chat`);
+  const transaction = database.transaction(["chats", "files"]);
+  const record = await withFiles(transaction, await transaction.objectStore("chats").get(id));
+  const chat = reading.readChat(record, t`one chat`);
   const own = chats.get(id);
   if (own) reading.mergeInto(own, chat);
   else chats.set(id, chat);

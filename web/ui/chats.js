@@ -45,6 +45,7 @@ import { t } from "./wording.js";
  * @property {string} [search] its id, where each question is given passages of it instead of the whole
  * @property {number} [inParts] 1 where the question that it came with is answered from summaries of all its parts
  * @property {string[]} [names] of a folder's files, which begin at `starts`
+ * @property {string} [kept] names its text among those that this browser keeps beside the chat (chat_storage.js)
  */
 
 /**

@@ -62,7 +62,7 @@ function edit(question) {
   };
   setEditor({ place: { parent: question.parent, slot: slotOf(question) }, stop });
   page.stopEditing.onclick = stop;
-  setFiles((question.attachments ?? []).map((file) => ({ ...file })));
+  setFiles((question.attachments ?? []).map((file) => ({ ...file, kept: undefined }))); // another part of it may be chosen now
   write(question.content);
 }
 
