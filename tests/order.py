@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-# By marker, in hundredths of a second and roughly. A test costs as much as its costliest marker.
-COSTS = {"browser": 300, "model": 300, "long": 300, "gpu": 10, "torch": 10}
+# By marker, in hundredths of a processor's second, as measured on average. A test costs as much as
+# its costliest marker.
+COSTS = {"model": 1000, "long": 300, "browser": 200, "torch": 50, "gpu": 20}
 LEAST = 1
 
 

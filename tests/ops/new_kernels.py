@@ -5,6 +5,7 @@ pass through another bridge and another compiler: there, each of them once is en
 """
 
 from collections.abc import Hashable, Iterable
+from collections.abc import Set as AbstractSet
 
 from py_runtime.gpu.kernel_target import FLOATS, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
@@ -22,21 +23,38 @@ ROOMY = GUARANTEED_LIMITS | {
 }
 
 
-def parts_of(case: Case, target: KernelTarget) -> set[Hashable]:
+# What every device allows, at WebGPU's compatibility level, too.
+LEAST = {
+    "max_compute_invocations_per_workgroup": 128,
+    "max_compute_workgroup_storage_size": 16 << 10,
+}
+Parts = AbstractSet[Hashable]
+
+
+def parts_of(case: Case, target: KernelTarget, limits: dict[str, int] = ROOMY) -> Parts:
     """Return the names of a case's ops, and its kernels for any shape."""
     program = case.writer.program()
-    builder = Builder(program, ROOMY, target)
+    builder = Builder(program, GUARANTEED_LIMITS | limits, target)
     builder.build_ops()
     launches = [step.pipeline for step in builder.steps if isinstance(step, LaunchSpec)]
     return {op.name for op in program.ops} | {(one.source, one.constants) for one in launches}
 
 
-def with_new_kernels(cases: Iterable[Case], target: KernelTarget) -> list[Case]:
-    """Return the cases with an op or a kernel that no case before them has."""
-    seen: set[Hashable] = set()
+def all_parts_of(cases: Iterable[Case], target: KernelTarget) -> Parts:
+    return {part for case in cases for part in parts_of(case, target)}
+
+
+def with_new_kernels(
+    cases: Iterable[Case],
+    target: KernelTarget,
+    known: Parts = frozenset(),
+    limits: dict[str, int] = ROOMY,
+) -> list[Case]:
+    """Return the cases with an op or a kernel that is not known and that none before them has."""
+    seen = set(known)
     found = []
     for case in cases:
-        parts = parts_of(case, target)
+        parts = parts_of(case, target, limits)
         if not parts <= seen:
             found.append(case)
         seen |= parts

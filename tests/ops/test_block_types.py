@@ -86,15 +86,22 @@ def check(name: str, runner: Runner, kernels: str, enough_tiles: int | None = No
         assert np.max(np.abs(product - wanted) / size) < most
 
 
-@pytest.mark.parametrize("kernels", GPU_KERNELS)
+# Products of weights in blocks share nothing among lanes: with subgroups they are those by memory.
+@pytest.mark.parametrize("kernels", [name for name in GPU_KERNELS if name != SUBGROUP_KERNELS])
 @pytest.mark.parametrize("name", TYPES)
 def test_values_are_those_of_the_file(name: str, kernels: str, native: NativeRunner) -> None:
     check(name, native, kernels)
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_floats_meet_values_in_large_tiles(name: str, runner: Runner) -> None:
-    check(name, runner, FLOAT_KERNELS, enough_tiles=1)
+def test_floats_meet_values_in_large_tiles(name: str, native: NativeRunner) -> None:
+    check(name, native, FLOAT_KERNELS, enough_tiles=1)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", IN_THE_PAGE)
+def test_floats_meet_values_in_large_tiles_in_the_page(name: str, in_page: Runner) -> None:
+    check(name, in_page, FLOAT_KERNELS, enough_tiles=1)
 
 
 def check_extremes(runner: Runner, kernels: str) -> None:

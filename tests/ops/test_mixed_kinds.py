@@ -10,7 +10,7 @@ from py_runtime.graph.builder import Builder, LaunchSpec
 from tests.gguf.test_mixes import ROOMY
 from tests.golden import Case, check
 from tests.ops.cases_fused import decoder_case, summed_case, swiglu_case
-from tests.ops.test_memory_kernels import LEAST
+from tests.ops.new_kernels import LEAST
 from tests.ops.wide_cases import by_int8_planes
 from tests.runners import NativeRunner, Runner
 

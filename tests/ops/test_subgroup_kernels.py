@@ -5,6 +5,7 @@ import pytest
 from py_runtime.gpu.kernel_target import SUBGROUP_KERNELS
 from tests.golden import Case, check
 from tests.ops.new_kernels import SUBGROUPS, thinned, with_new_kernels
+from tests.ops.test_memory_kernels import PARTS
 from tests.ops.wide_cases import SHARING
 from tests.runners import NativeRunner, PageRunner
 
@@ -12,6 +13,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 
 ONCE = with_new_kernels(SHARING, SUBGROUPS)
+IN_THE_PAGE = with_new_kernels(ONCE, SUBGROUPS, PARTS)
 
 
 @pytest.mark.parametrize("case", thinned(SHARING, ONCE), ids=lambda case: case.name)
@@ -20,6 +22,6 @@ def test_op_equals_torch_by_subgroups(case: Case, native: NativeRunner) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("case", ONCE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", IN_THE_PAGE, ids=lambda case: case.name)
 def test_op_equals_torch_by_subgroups_in_the_page(case: Case, in_page: PageRunner) -> None:
     check(case, in_page, SUBGROUP_KERNELS)
