@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from py_runtime.tokens import Tokenizer
 from tests.conftest import serving
-from tests.web.user import User
+from tests.web.user import User, until
 from tools.files import ROOT
 
 FOLDER = ROOT / "models" / "SmolLM2-135M-Instruct"
@@ -103,7 +103,7 @@ def test_a_second_visit_fetches_no_weights(user: User, torchs_answer: str) -> No
     user.page.goto(user.url)
     user.has_opened()
     user.page.get_by_role("button", name=QUESTION).first.click()
-    assert user.text_of(user.answers.last) == torchs_answer, "history is kept"
+    until(user.page, lambda: user.text_of(user.answers.last) == torchs_answer, "history is kept")
     user.has_loaded()  # by itself: the first visit kept it
     assert not any(WEIGHTS in url for url in user.requests)
     assert user.text_of(user.ask("Thank you.")).strip()

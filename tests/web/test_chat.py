@@ -140,7 +140,8 @@ def test_enter_while_an_input_method_composes_does_not_send(chat: User) -> None:
     height = chat.composer.evaluate("field => field.clientHeight")
     chat.composer.press("Shift+Enter")
     chat.composer.press("Shift+Enter")
-    assert chat.composer.evaluate("field => field.clientHeight") > height
+    now = "field => field.clientHeight"
+    until(chat.page, lambda: chat.composer.evaluate(now) > height, "it has grown")
     chat.composer.fill("")
 
 

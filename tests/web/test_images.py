@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.vision import small_models
 from tests.web.test_files import attached, files_of
-from tests.web.user import User
+from tests.web.user import User, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.torch]
 
@@ -63,6 +63,7 @@ def test_an_image_goes_with_a_question(user: User) -> None:
     shown.get_by_role("button").click()
     expect(page.get_by_role("dialog").get_by_role("img", name="a.png")).to_be_visible()
     page.keyboard.press("Escape")
+    until(page, lambda: "answer_tokens" in str(user.records()), "the answer is kept")
     kept = [each for record in user.records() for each in record["messages"]]
     images = [file for each in kept for file in each.get("attachments", ())]
     assert kept[-1]["role"] == "assistant"
