@@ -34,7 +34,9 @@ def becomes_stored(user: User, *chats: list[str]) -> None:
     until(user.page, lambda: stored(user) == [*chats], f"these are kept: {chats}")
 
 
-@pytest.mark.parametrize("script", ["", DEAF], ids=["hearing", "deaf"])
+@pytest.mark.parametrize(
+    "script", ["", pytest.param(DEAF, marks=pytest.mark.thorough)], ids=["hearing", "deaf"]
+)
 def test_turns_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     first = desk.tab(script=script)
     first.ask("One")
@@ -124,6 +126,7 @@ def test_an_answer_is_interrupted_once_its_tab_is_gone(desk: Desk) -> None:
     expect(second.answers.last).to_contain_text("Interrupted")
 
 
+@pytest.mark.thorough
 def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
     first, second = desk.tab(), desk.tab()
     first.come_to_front()
@@ -138,6 +141,7 @@ def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
     expect(first.titles).to_have_text(["Away with it"])
 
 
+@pytest.mark.thorough
 def test_going_on_with_a_chat_that_was_deleted_elsewhere_brings_it_back(desk: Desk) -> None:
     """A user who continues what is on screen wants that, and not the last question alone."""
     first = desk.tab(script=DEAF)
@@ -154,6 +158,7 @@ def test_going_on_with_a_chat_that_was_deleted_elsewhere_brings_it_back(desk: De
     assert questions(second) == ["Before", "After"]
 
 
+@pytest.mark.thorough
 def test_names_and_system_prompts_of_both_tabs_are_kept(desk: Desk) -> None:
     first = desk.tab(script=DEAF)
     first.ask("Hello")
@@ -190,6 +195,7 @@ def test_a_chat_that_is_open_twice_says_so(desk: Desk) -> None:
     assert first.complaints == []
 
 
+@pytest.mark.thorough
 def test_each_tab_keeps_its_own_draft_and_its_own_chat(desk: Desk) -> None:
     first = desk.tab()
     first.ask("One")
@@ -204,6 +210,7 @@ def test_each_tab_keeps_its_own_draft_and_its_own_chat(desk: Desk) -> None:
     assert questions(first) == ["One"]
 
 
+@pytest.mark.thorough
 def test_chats_from_before_messages_had_ids_are_merged_too(desk: Desk) -> None:
     old = [{"role": "user", "content": "Old"}, {"role": "assistant", "content": "times"}]
     desk.tab().page.evaluate(

@@ -171,7 +171,9 @@ def test_an_answer_that_was_cut_can_be_continued(desk: Desk) -> None:
 # ---- two tabs
 
 
-@pytest.mark.parametrize("script", ["", DEAF], ids=["hearing", "deaf"])
+@pytest.mark.parametrize(
+    "script", ["", pytest.param(DEAF, marks=pytest.mark.thorough)], ids=["hearing", "deaf"]
+)
 def test_versions_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     first = desk.tab(script=script)
     say(first, "Zero")
@@ -201,6 +203,7 @@ def test_versions_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     assert second.complaints == []
 
 
+@pytest.mark.thorough
 def test_a_question_that_is_sent_while_another_tab_regenerates_is_shown(desk: Desk) -> None:
     first = desk.tab(script=DEAF)
     say(first, "Zero")
@@ -227,6 +230,7 @@ def test_a_question_that_is_sent_while_another_tab_regenerates_is_shown(desk: De
     assert first.complaints == second.complaints == []
 
 
+@pytest.mark.thorough
 def test_a_version_that_was_deleted_in_one_tab_stays_so(desk: Desk) -> None:
     first = desk.tab(script=DEAF)
     say(first, "Zero")
