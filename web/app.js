@@ -8,7 +8,7 @@ import { write } from "./ui/composer.js";
 import { page } from "./ui/elements.js";
 import { emit, on } from "./ui/events.js";
 import { restart, showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
-import { lazy } from "./ui/lazy.js";
+import { script } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { expectNone, loading, loadStored, showModel } from "./ui/models.js";
 import { arrived, notify } from "./ui/notices.js";
@@ -32,16 +32,16 @@ import { t, tell } from "./ui/wording.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
-  models: lazy(() => import("./ui/model_panel.js")),
-  settings: lazy(() => import("./ui/settings_dialog.js")),
+  models: script(() => import("./ui/model_panel.js")),
+  settings: script(() => import("./ui/settings_dialog.js")),
 };
-const loadActions = lazy(() => import("./ui/message_actions.js"));
-const loadCertainty = lazy(() => import("./ui/tokens/certainty.js"));
-const loadDock = lazy(() => import("./ui/dock.js"));
-const loadHub = lazy(() => import("./ui/hub.js"));
-const loadSharingOfChats = lazy(() => import("./ui/sharing.js"));
-const loadSpeech = lazy(() => import("./ui/speech.js"));
-const loadSuggesting = lazy(() => import("./ui/model_fit.js"));
+const loadActions = script(() => import("./ui/message_actions.js"));
+const loadCertainty = script(() => import("./ui/tokens/certainty.js"));
+const loadDock = script(() => import("./ui/dock.js"));
+const loadHub = script(() => import("./ui/hub.js"));
+const loadSharingOfChats = script(() => import("./ui/sharing.js"));
+const loadSpeech = script(() => import("./ui/speech.js"));
+const loadSuggesting = script(() => import("./ui/model_fit.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
@@ -87,7 +87,7 @@ addEventListener("hashchange", openLinked);
 
 // ---- the engine: this tab's own, or that of another tab
 
-const loadSharing = lazy(() => import("./ui/engine_sharing.js"));
+const loadSharing = script(() => import("./ui/engine_sharing.js"));
 /** @type {Worker | undefined} */
 let worker;
 /** @type {((options: WorkerOptions) => Worker)} */

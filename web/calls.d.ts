@@ -135,11 +135,13 @@ export interface Calls {
   models: {};
   load: { where: string | File[], device?: DeviceKind | null, threads?: number | null, kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
   hub_files: { where: string, hub: HubPermission | null };
+  hub_search: { words: string, hub: HubPermission | null };
   keep_files: { files: File[] };
   unload: { name?: string };
   adapters: { model?: string, where?: string | File[], name?: string, strength?: number, is_removed?: boolean };
   samplers: {};
   stored: {};
+  share_stored: { is_allowed: boolean };
   delete_stored: { name_or_url: string };
   chat: { request: object };
   complete: { request: object };

@@ -47,6 +47,8 @@ export interface Inpage {
    * page asks its user before the Hub is asked for the first time.
    */
   hubFiles(where: string): Promise<HubFiles>;
+  /** Finds models with GGUF files on the Hub by words, those that are downloaded most first. */
+  hubSearch(words: string): Promise<HubFound[]>;
   /** Copies GGUF files of the user's into this browser's storage; gives the address that loads the copy. */
   keepFiles(files: File[], options?: Pick<LoadOptions, "onProgress" | "signal">): Promise<string>;
   /**
@@ -57,6 +59,11 @@ export interface Inpage {
   /** The models that this browser keeps. */
   stored(): Promise<StoredModel[]>;
   deleteStored(nameOrUrl: string): Promise<null>;
+  /**
+   * Has all sites of this browser share one copy of what is stored, now and from now on, or no longer of what comes; says
+   * whether the browser can (it has Cross-Origin Storage).
+   */
+  shareStored(isAllowed: boolean): Promise<boolean>;
   readonly chat: { readonly completions: Completions<ChatRequest, ChatCompletion, ChatCompletionChunk> };
   readonly completions: Completions<CompletionRequest, Completion, CompletionChunk>;
   readonly embeddings: {
@@ -276,6 +283,18 @@ export interface LoadProgress {
   seconds_left?: number;
 }
 
+/** A repository that a search has found. */
+export interface HubFound {
+  /** owner/name */
+  name: string;
+  /** Of the last 30 days. */
+  downloads: number;
+  licence: string;
+  gated: boolean;
+  /** Of the model; 0 where the Hub does not tell. */
+  parameters: number;
+}
+
 export interface HubFiles {
   /** owner/name */
   name: string;
@@ -296,6 +315,8 @@ export interface HubChoice {
   address: string;
   name: string;
   quantisation: string;
+  /** It comes with what reads images. */
+  sees: boolean;
   /** In bytes, all parts together; `missing` is what has not arrived yet. */
   size: number;
   missing: number;

@@ -35,7 +35,13 @@ from py_runtime.devices.one_device import device_in_use, newest
 from py_runtime.devices.recovery import load_onto
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import GGUF, PTE
-from py_runtime.folder.kept_models import LOCAL, delete_stored, list_stored_models, list_stored_sets
+from py_runtime.folder.kept_models import (
+    LOCAL,
+    delete_stored,
+    list_stored_models,
+    list_stored_sets,
+    share_stored,
+)
 from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
 from py_runtime.gpu import Device
@@ -58,8 +64,8 @@ KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's 
 FETCHING = 0.9  # of a load from the Hub
 # The methods that pages call, by the names and the fields that web/calls.d.ts declares.
 CALLS = (
-    *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
-    *("adapters", "samplers"),
+    *("models", "load", "keep_files", "unload", "stored", "delete_stored", "share_stored"),
+    *("hub_files", "hub_search", "adapters", "samplers"),
     *("chat", "complete", "embed", "documents", "count_tokens", "verify", "glass"),
 )
 
@@ -175,6 +181,10 @@ class Engine:
             await until_cancelled(fetch(), load.cancel)
         path = (await store.found()).url
         return await self._load_model(store, path, load)
+
+    async def hub_search(self, *, words: Any = None, hub: Any = None) -> list[Json]:
+        """Find models on the Hub by words."""
+        return await self._hub.search(words, hub)
 
     async def hub_files(self, *, where: Any = None, hub: Any = None) -> Json:
         """Describe the files that a repository of the Hub has to choose from."""
@@ -353,6 +363,10 @@ class Engine:
 
     async def stored(self) -> list[Json]:
         return [describe_stored(entry) for entry in await list_stored_models()]
+
+    async def share_stored(self, *, is_allowed: Any = None) -> bool:
+        """Have sites share one copy of what this browser stores, or no longer."""
+        return await share_stored(is_allowed is True)
 
     async def delete_stored(self, *, name_or_url: Any = None) -> None:
         await delete_stored(name_or_url)

@@ -1,11 +1,13 @@
 """Calls of pages to the Hub, once their user has allowed it: a repository's files, and models."""
 
+from dataclasses import asdict
 from typing import Any
 
 from py_runtime.app.model_facts import TOO_LARGE, Json, in_a_line
 from py_runtime.base.errors import InpageError, NetworkError, RequestError, StorageError
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.download.connection import open_connection
+from py_runtime.gguf.projector_names import is_projector
 from py_runtime.gpu import CPU, Device
 from py_runtime.hub.address import HubAddress, parse_address
 from py_runtime.hub.choice import Variant, default_of, variants_of
@@ -18,6 +20,7 @@ from py_runtime.model.hub_store import HubStore
 from py_runtime.model.requirements import bytes_on_cpu
 
 BUFFER_LIMIT = "max_storage_buffer_binding_size"
+MAX_WORDS = 200  # characters of a search
 MAX_OFFERED = 200  # files to choose from: far more than any repository is known to have
 
 
@@ -35,6 +38,13 @@ class HubCalls:
         """Return the store of a model that is fetched from the Hub."""
         address = parse_address(where)
         return HubStore(await self._open(permission), address)
+
+    async def search(self, words: Any, permission: Any) -> list[Json]:
+        """Find repositories with GGUF files by words, those that are downloaded most first."""
+        if not isinstance(words, str) or not words.strip() or len(words) > MAX_WORDS:
+            raise RequestError(f"hubSearch() takes up to {MAX_WORDS} characters", "words")
+        hub = await self._open(permission)
+        return [asdict(found) for found in await hub.search(words.strip())]
 
     async def files(self, where: Any, permission: Any, device: Device) -> Json:
         """Describe a repository's files and which of them fit this browser and this device."""
@@ -132,6 +142,7 @@ async def _row(hub: Hub, model: HubModel, chosen: HubModel, largest: int, device
         "name": variant.name,
         "quantisation": variant.quantisation,
         "size": variant.size,
+        "sees": any(is_projector(file.path.rpartition("/")[2]) for file in variant.files),
         "missing": missing,
         "fits_storage": fits_storage,
         "fits_gpu": fits_gpu,

@@ -4,6 +4,7 @@ The browser's names are imported where they are used: a snapshot of Python is ma
 """
 
 import asyncio
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 
 from py_runtime.base.errors import QuotaError, StorageBusyError, StorageError
 from py_runtime.bridge.calls import JsException, address_of, answer_of, bridge
+from py_runtime.bridge.cross_origin import find_shared
 from py_runtime.bridge.stream import Stream
 
 FOLDER = "inpage-models"
+BY_HASH = re.compile(r"file-([0-9a-f]{64})")  # the name of a file whose hash was right
 FAULTS: dict[str, type[StorageError]] = {
     "QuotaExceededError": QuotaError,
     "NoModificationAllowedError": StorageBusyError,
@@ -56,19 +59,29 @@ async def free_bytes() -> int:
 
 async def open_stored(name: str) -> Stream:
     """Open a stored file; StorageError if it does not exist."""
-    file = await _answer((await _entry(name)).getFile())
-    return Stream(bridge.openBlob(file))
+    return Stream(bridge.openBlob(await stored_file(name)))
 
 
 async def open_stored_part(name: str, start: int, end: int) -> Stream:
     """Open a byte range of a stored file."""
-    file = await _answer((await _entry(name)).getFile())
-    return Stream(bridge.openBlob(file.slice(start, end)))
+    return Stream(bridge.openBlob((await stored_file(name)).slice(start, end)))
+
+
+async def stored_file(name: str) -> Any:
+    """Return a stored file, or the one that all sites share; StorageError if it does not exist."""
+    try:
+        return await _answer((await _entry(name)).getFile())
+    except StorageError:
+        named = BY_HASH.fullmatch(name)
+        shared = await find_shared(named[1]) if named else None
+        if shared is None:
+            raise
+        return shared
 
 
 async def changed_at(name: str) -> float:
     """Return the milliseconds of the last change; StorageError if there is no such file."""
-    return float((await _answer((await _entry(name)).getFile())).lastModified)
+    return float((await stored_file(name)).lastModified)
 
 
 async def size_of(name: str) -> int:

@@ -164,6 +164,17 @@ class NormPart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeenPart:
+    """The part of images in a prompt, whose rows stand in for the embeddings of tokens."""
+
+    whole: bool = False  # the tokens of an image see each other
+    deep: int = 0  # so many first layers end with the sum with rows of their own
+    # By pairs of a head: which of a token's places turns it, in time, line or column. Empty: tokens
+    # have one place, their position.
+    axes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class DecoderConfig:
     """All in which models differ: what they have once, and the parts of their layers."""
 
@@ -184,7 +195,7 @@ class DecoderConfig:
     tied: bool  # the head is the embedding
     logit_divisor: float
     logit_cap: float | None
-    sees: bool = False  # rows of images may stand in for the embeddings of tokens
+    sees: SeenPart | None = None
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()

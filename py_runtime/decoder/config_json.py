@@ -32,15 +32,24 @@ from py_runtime.decoder.config import (
     MlpPart,
     NormPart,
     RopePart,
+    SeenPart,
 )
 from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES
 from py_runtime.decoder.family import Family
 from py_runtime.decoder.limits import MAX_KEYS, MAX_PER_LAYER, MAX_TAPS
 from py_runtime.decoder.mixtures import expert_sizes
-from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope, query_scales
+from py_runtime.decoder.rotary import (
+    PROPORTIONAL,
+    SECTIONS,
+    SEVERAL,
+    Floats,
+    Rope,
+    axes_of,
+    query_scales,
+)
 from py_runtime.decoder.rotary import rotary_tables as both_tables
 from py_runtime.decoder.scans import scan_sizes
-from py_runtime.decoder.words import FULL, SLIDING, TILED
+from py_runtime.decoder.words import AXES, DEEP, FULL, SLIDING, TILED
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 SEEING_CONTEXT = 4096  # an image may take a thousand tokens
@@ -81,7 +90,12 @@ def rotary_tables(
     if config.rope.scaled_queries:  # turning is linear: what is scaled may as well be the tables
         scales = query_scales(ropes(values)[""], config.context)[:, np.newaxis]
         tables |= {f"{name}{QUERY}": tables[name] * scales for name in TABLES}
-    return {name: tables[name] for name in config.tables}
+    found = {name: tables[name] for name in config.tables}
+    if config.sees and config.sees.axes:
+        by_column = np.array(config.sees.axes * 2)  # halves of a head turn alike
+        for axis in range(SEVERAL):
+            found[f"{AXES}.{axis}"] = (by_column == axis).astype(np.float32)
+    return found
 
 
 def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
@@ -145,7 +159,7 @@ def decoder_config(
 ) -> DecoderConfig:
     """Return the decoder of a whole config.json; without `context`, it holds what most pages do.
 
-    `sees`: rows of images may stand in for the embeddings of tokens.
+    `sees`: images take part in prompts.
     """
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
@@ -214,7 +228,16 @@ def decoder_config(
         tied=bool(values["tie_word_embeddings"]),
         logit_divisor=values.get("logits_scaling") or 1.0,
         logit_cap=values.get("final_logit_softcapping") or None,
-        sees=sees,
+        sees=_seen_part(values, family, rotated) if sees else None,
+    )
+
+
+def _seen_part(values: Mapping[str, Any], family: Family, rotated: int) -> SeenPart:
+    rope = ropes(values)[""]
+    return SeenPart(
+        whole=family.sees_whole,
+        deep=values.get(DEEP) or 0,
+        axes=axes_of(rope, rotated) if rope.get(SECTIONS) else (),
     )
 
 

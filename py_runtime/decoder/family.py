@@ -95,6 +95,8 @@ class Family:
     norms: str = BEFORE
     root_of_width: bool = False  # embeddings are multiplied with it
     layer_scalars: bool = False  # each layer ends with a multiplication
+    # Images.
+    sees_whole: bool = False  # the tokens of an image see each other
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,9 @@ decoder in PyTorch, export/decoder.py, is its oracle: it makes goldens, and test
 numbers and, traced by torch.export, op for op. They have the same order and names.
 
 tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary]. Where the model sees:
-is_image: bool [1, S, 1] and images: f32 [1, S, W], which stand in for the embeddings there.
+is_image: bool [1, S, 1] and images: f32 [1, S, W · (1 + deep)], which stand in for the embeddings
+there and are added behind the first layers. together: i64 [1, 1, 1], so many first
+tokens see each other. places: i64 [1, S, 3], those of tokens from the position on.
 """
 
 from collections.abc import Mapping
@@ -45,6 +47,7 @@ from py_runtime.decoder.tensors import (
     SHARED,
     WeightKind,
 )
+from py_runtime.decoder.words import AXES, PLACES, TOGETHER
 from py_runtime.program import Program, op_names
 from py_runtime.program.writer import Ref
 
@@ -65,10 +68,18 @@ class _Decoder(StateMixers):
         pos = writer.input("pos", (1,), I64)
         if c.sees:
             self.is_image = writer.input("is_image", (*self.rows, 1), BOOL, dynamic=(1,))
-            self.images = writer.input("images", (*self.rows, c.width), F32, dynamic=(1,))
+            columns = c.width * (1 + c.sees.deep)
+            self.images = writer.input("images", (*self.rows, columns), F32, dynamic=(1,))
         self.length, self.start = writer.symint("length"), writer.symint("start")
         writer.op("sym_size.int", self.tokens, 1, self.length)
         writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
+        if c.sees and c.sees.whole:
+            self.together = writer.symint("together")
+            together = writer.input(TOGETHER, (1, 1, 1), I64)
+            writer.op("et_vk.select_as_symint.default", together, 0, -1, self.together)
+        if c.sees and c.sees.axes:
+            places = writer.input(PLACES, (*self.rows, 3), I64, dynamic=(1,))
+            self.turning = self._tables_by_axes(places)
         x = self._embedding()  # [1, S, W]
         per_layer = self._per_layer_inputs(x) if c.per_layer else None
         for number in range(c.layers):
@@ -77,6 +88,10 @@ class _Decoder(StateMixers):
             x = self._layer(number, kind, x, is_end)
             if per_layer is not None:
                 x = self._with_per_layer(number, x, per_layer, not c.layer_scalars)
+            if c.sees and number < c.sees.deep:
+                both = self._add(x, self._rows_of_images(1 + number))
+                given = (self.is_image, both, x)
+                x = self._computed("aten.where.self", (*self.rows, c.width), *given)
             if c.layer_scalars:
                 scalar = self._constant(f"layers.{number}.{LAYER_SCALAR}.weight", (1,))
                 dims = (*self.rows, c.width)
@@ -107,8 +122,40 @@ class _Decoder(StateMixers):
             out = self._computed(op_names.MUL, dims, out, scale, name=name)
         if not c.sees:
             return out
-        given = (self.is_image, self.images, out)
+        given = (self.is_image, self._rows_of_images(0), out)
         return self._computed("aten.where.self", dims, *given, name="embedding")
+
+    def _rows_of_images(self, part: int) -> Ref:
+        """Return the columns of the rows of images that stand for embeddings, or for a layer."""
+        c = self.config
+        if c.sees is None or not c.sees.deep:
+            return self.images
+        how = (-1, part * c.width, (part + 1) * c.width, 1)
+        return self._computed("aten.slice_copy.Tensor", (*self.rows, c.width), self.images, *how)
+
+    def _tables_by_axes(self, places: Ref) -> list[Ref]:
+        """Write the rotary tables of these tokens, whose pairs turn by one of three places."""
+        c, writer = self.config, self.writer
+        columns = c.table_columns("")
+        length, most = (c.context, columns), self.rows[1]
+        at = writer.tensor((*self.rows, 3), I64)
+        writer.op(op_names.ADD, places, self.start, 1, at)
+        found = []
+        for name in TABLES:
+            table, sums = self._constant(name, length), None
+            for axis in range(3):
+                own = writer.tensor(self.rows, I64)
+                writer.op(op_names.SELECT, at, 2, axis, own)
+                nothing = (-1, False, False)
+                dims = (*self.rows, columns)
+                rows = self._computed("aten.embedding.default", dims, table, own, *nothing)
+                share = self._constant(f"{AXES}.{axis}", (columns,))
+                rows = self._computed(op_names.MUL, dims, rows, share)
+                sums = rows if sums is None else self._computed(op_names.ADD, dims, sums, rows, 1)
+            flat = self._tensor((most, columns))
+            writer.op("aten.view.default", sums, [self.length, columns], flat)
+            found.append(flat)
+        return found
 
     def _per_layer_inputs(self, x: Ref) -> Ref:
         """Write a token's own rows plus what its embedding gives: [1, S, layers, columns]."""
@@ -214,6 +261,10 @@ class _Decoder(StateMixers):
         else:
             name = op_names.WINDOWED
             how = (part.scale, kind.window, part.score_cap, self._sinks(path))
+        if c.sees and c.sees.whole:
+            name = op_names.OF_IMAGES
+            seen = (part.scale, kind.window, part.score_cap, self._sinks(path))
+            how = (*seen, self.together)
         self.writer.op(name, *given, *how, attended)
         return attended
 
@@ -245,7 +296,9 @@ class _Decoder(StateMixers):
         if self.config.rope.scaled_queries:
             q = self._turned_alone(q, q_dims, QUERY)
             return q, self._turned_alone(k, k_dims, kind.tables)
-        how = (*self._tables(kind.tables), self.start)
+        how: tuple[object, ...] = (*self._tables(kind.tables), self.start)
+        if self.config.sees and self.config.sees.axes:
+            how = (*self.turning, 0)
         turned = [self._tensor(q_dims), self._tensor(k_dims)]
         self.writer.op("et_vk.apply_rotary_emb_hf.default", q, k, *how, turned)
         return turned[0], turned[1]

@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from py_runtime.base.model_errors import ModelError
+from py_runtime.base.short_texts import short
+
 Floats = NDArray[np.float32]
 Rope = Mapping[str, Any]  # rope_parameters of a config.json
 
+SECTIONS = "mrope_section"  # of pairs, by the place that turns them: in time, line, column
+INTERLEAVED = "mrope_interleaved"  # whether pairs of different places take turns
+SEVERAL = 3  # such places
 PROPORTIONAL = "proportional"  # the first pairs of a head turn, as if all did
 BETA_FAST, BETA_SLOW = 32.0, 1.0  # turns over the original context, where yarn's ramp begins, ends
 
@@ -31,6 +37,22 @@ def rotary_tables(
         np.cos(both).astype(np.float32) * np.float32(scale),
         np.sin(both).astype(np.float32) * np.float32(scale),
     )
+
+
+def axes_of(rope: Rope, dims: int) -> tuple[int, ...]:
+    """Return by pairs which of a token's places turns them; ModelError for odd sections."""
+    sections, pairs = rope[SECTIONS], dims // 2
+    are_counts = isinstance(sections, list | tuple) and all(type(n) is int for n in sections)
+    if not are_counts or len(sections) < SEVERAL or sum(sections[:SEVERAL]) != pairs:
+        raise ModelError(f"{SECTIONS} is {short(sections)}, for {pairs} pairs", "get another model")
+    others = sections[1:SEVERAL]
+    if not rope.get(INTERLEAVED):
+        return tuple(axis for axis in range(SEVERAL) for _ in range(sections[axis]))
+    found = [0] * pairs
+    for axis, count in enumerate(others, 1):
+        for pair in range(axis, min(count * SEVERAL, pairs), SEVERAL):
+            found[pair] = axis
+    return tuple(found)
 
 
 def query_scales(rope: Rope, positions: int) -> Floats:

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from py_runtime.base.dtypes import BOOL, F32, I64, DType
+from py_runtime.base.dtypes import BOOL, F32, I64
 from py_runtime.base.shapes import Dims
-from py_runtime.decoder.tensors import WeightKind, weight_parts
+from py_runtime.decoder.tensors import WeightKind
+from py_runtime.encoder.block_ops import BlockOps
 from py_runtime.encoder.config import GELU, GELU_TANH, RELU, EncoderConfig
 from py_runtime.encoder.families import (
     ATTENTION_NORM,
@@ -32,7 +33,7 @@ from py_runtime.encoder.families import (
 from py_runtime.encoder.tensors import expected_shapes
 from py_runtime.program import Program, op_names
 from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
-from py_runtime.program.writer import ProgramWriter, Ref
+from py_runtime.program.writer import Ref
 
 TABLES = ("rotary.cos", "rotary.sin")
 
@@ -54,12 +55,10 @@ def rotary_tables(config: EncoderConfig) -> dict[str, np.ndarray]:
     return dict(zip(TABLES, tables, strict=True))
 
 
-class _Encoder:
+class _Encoder(BlockOps):
     def __init__(self, config: EncoderConfig, kinds: Mapping[str, WeightKind], name: str) -> None:
+        super().__init__(kinds, expected_shapes(config), config.eps, name)
         self.config = config
-        self.kinds = kinds
-        self.shapes = expected_shapes(config)
-        self.writer = ProgramWriter(name)
         self.rows = (config.texts, config.context)  # [B, S]
         self.wide = (*self.rows, config.width)
 
@@ -86,10 +85,10 @@ class _Encoder:
             own = self._computed(
                 "aten.embedding.default", self.wide, table, self.types, -1, False, False
             )
-            x = self._add(x, own)
+            x = self._add(x, own, self.wide)
         if not self.config.family.is_turned:
-            x = self._add(x, self._positions())
-        return self._norm(EMBEDDING_NORM, x, "embedding")
+            x = self._add(x, self._positions(), self.wide)
+        return self._layer_norm(EMBEDDING_NORM, x, self.wide, "embedding")
 
     def _words(self) -> Ref:
         kind = self.kinds[WORDS]
@@ -111,18 +110,19 @@ class _Encoder:
         return self._computed("aten.slice_copy.Tensor", self.wide[1:], table, *how)
 
     def _layer(self, path: str, x: Ref) -> Ref:
-        added = self._attention(path, x)
-        x = self._norm(f"{path}.{ATTENTION_NORM}", self._add(x, added))
-        added = self._mlp(path, x)
-        return self._norm(f"{path}.{MLP_NORM}", self._add(x, added), path)
+        x = self._add(x, self._attention(path, x), self.wide)
+        x = self._layer_norm(f"{path}.{ATTENTION_NORM}", x, self.wide)
+        x = self._add(x, self._mlp(path, x), self.wide)
+        return self._layer_norm(f"{path}.{MLP_NORM}", x, self.wide, path)
 
     def _attention(self, path: str, x: Ref) -> Ref:
         """Write attention in which each token sees all of its text."""
         c, writer = self.config, self.writer
         texts, most = self.rows
         split = (texts, most, c.heads, c.head_dim)
+        live = (self.count, self.length)
         q, k, v = (
-            self._viewed(self._linear(f"{path}.{name}", x), split)
+            self._viewed(self._linear(f"{path}.{name}", x, self.rows), split, live)
             for name in (QUERIES, KEYS, VALUES)
         )
         if c.family.is_turned:
@@ -135,69 +135,21 @@ class _Encoder:
         q, k, v = (self._swapped(part, by_heads) for part in (q, k, v))
         scale = c.head_dim**-0.5
         mixed = self._computed("et_vk.sdpa.default", by_heads, q, k, v, self.visible, scale)
-        flat = self._viewed(self._swapped(mixed, split), self.wide)
-        return self._linear(f"{path}.{MIXED}", flat)
+        flat = self._viewed(self._swapped(mixed, split), self.wide, live)
+        return self._linear(f"{path}.{MIXED}", flat, self.rows)
 
     def _mlp(self, path: str, x: Ref) -> Ref:
         c = self.config
         dims = (*self.rows, c.hidden)
-        up = self._linear(f"{path}.{UP}", x)
+        up = self._linear(f"{path}.{UP}", x, self.rows)
         if not c.family.is_gated:
-            return self._linear(f"{path}.{DOWN}", self._activated(up, dims))
-        gate = self._activated(self._linear(f"{path}.{GATE}", x), dims)
+            return self._linear(f"{path}.{DOWN}", self._activated(up, dims), self.rows)
+        gate = self._activated(self._linear(f"{path}.{GATE}", x, self.rows), dims)
         product = self._computed(op_names.MUL, dims, gate, up)
-        return self._linear(f"{path}.{DOWN}", product)
+        return self._linear(f"{path}.{DOWN}", product, self.rows)
 
     def _activated(self, x: Ref, dims: Dims) -> Ref:
         kind = self.config.activation
         if kind in (GELU, GELU_TANH):
-            return self._computed(op_names.GELU, dims, x, "none" if kind == GELU else "tanh")
+            return self._gelu(x, dims, is_exact=kind == GELU)
         return self._computed("aten.relu.default" if kind == RELU else op_names.SILU, dims, x)
-
-    # Ops ---------------------------------------------------------------------------------------
-
-    def _linear(self, path: str, x: Ref) -> Ref:
-        name = f"{path}.weight"
-        kind, (rows, _) = self.kinds[name], self.shapes[name]
-        bias = None
-        if f"{path}.bias" in self.shapes:
-            bias = self._constant(f"{path}.bias", (rows,))
-        op = op_names.LINEAR if kind.name == FLOAT else BLOCK_KINDS[kind.name].linear
-        return self._computed(op, (*self.rows, rows), x, *self._parts(name), bias)
-
-    def _norm(self, path: str, x: Ref, name: str = "") -> Ref:
-        width = self.config.width
-        given = [self._constant(f"{path}.{part}", (width,)) for part in ("weight", "bias")]
-        out = self.writer.tensor(self.wide, F32, name)
-        stats = [self.writer.tensor((*self.rows, 1), F32) for _ in range(2)]
-        how = ([width], *given, self.config.eps)
-        self.writer.op("aten.native_layer_norm.default", x, *how, [out, *stats])
-        return out
-
-    def _add(self, x: Ref, y: Ref) -> Ref:
-        return self._computed(op_names.ADD, self.wide, x, y, 1)
-
-    def _viewed(self, x: Ref, dims: Dims) -> Ref:
-        """View the same elements in other dims, at the call's sizes."""
-        size = [self.count, self.length, *dims[2:]]
-        return self._computed("aten.view.default", dims, x, size)
-
-    def _swapped(self, x: Ref, dims: Dims) -> Ref:
-        """Let tokens and heads change places."""
-        return self._computed("aten.permute_copy.default", dims, x, [0, 2, 1, 3])
-
-    def _computed(self, op: str, dims: Dims, *args: object) -> Ref:
-        out = self.writer.tensor(dims, F32)
-        self.writer.op(op, *args, out)
-        return out
-
-    def _parts(self, name: str) -> list[Ref]:
-        rows, columns = self.shapes[name]
-        owner = name.removesuffix(".weight")
-        return [
-            self._constant(f"{owner}.{part}", dims, dtype)
-            for part, (dims, dtype) in weight_parts(self.kinds[name], rows, columns).items()
-        ]
-
-    def _constant(self, name: str, dims: Dims, dtype: DType = F32) -> Ref:
-        return self.writer.declare_constant(name, dims, dtype)

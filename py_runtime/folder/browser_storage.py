@@ -5,6 +5,9 @@ whatever has the name of a kept file was whole. A download that broke off stays 
 name, and the next one goes on from there. Models share files; a file that no kept manifest refers
 to any more is swept away. A file whose hash was seen to be right is marked by an empty one, whose
 name holds the time of its last change: while that is right, the file need not be hashed again.
+
+Where the user wants it and the browser can, sites share one copy of each file; another empty file
+says that it is there.
 """
 
 import asyncio
@@ -22,6 +25,7 @@ import numpy as np
 from py_runtime.base.errors import StorageBusyError, StorageError
 from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ModelError
+from py_runtime.bridge.cross_origin import find_shared, share
 from py_runtime.bridge.locks import SharedLock
 from py_runtime.bridge.opfs import (
     StoredWriter,
@@ -32,6 +36,7 @@ from py_runtime.bridge.opfs import (
     list_stored,
     open_stored,
     size_of,
+    stored_file,
 )
 from py_runtime.bridge.stream import Stream, read_first
 from py_runtime.folder.file_set import FileSet, parse_file_set
@@ -40,6 +45,8 @@ from py_runtime.folder.stored_names import BEGUN, FILE, MODEL
 
 NOTE, PARTIAL, CHECKED = "note-", "partial-", "checked-"  # what further names begin with
 ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
+SHARED = "shared-"  # its sha256 and its bytes follow
+SHARING = "sharing"  # while there is such a file, the user wants to share
 FOLLOWING_SECONDS = 0.25  # between two looks at how far another tab is
 TRIES, TRY_SECONDS = 40, 0.05  # to open a file whose writer was closed a moment ago
 MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
@@ -79,6 +86,10 @@ class Storage:
                 storage._models[entry] = await _read_model(entry)
             except (ValueError, KeyError, TypeError, ModelError, StorageError):
                 await storage._delete([entry])  # no engine can load it
+        for mark in [name for name in storage._sizes if name.startswith(SHARED)]:
+            sha256, _, size = mark.removeprefix(SHARED).partition("-")
+            if not await storage._find_shared(FileFacts(int(size), sha256)):
+                await storage._delete([mark])  # the browser has cleared it
         return storage
 
     # Looking -----------------------------------------------------------------------------------
@@ -189,9 +200,54 @@ class Storage:
                 self._sizes.pop(name, None)
                 if size := await size_of(name):
                     self._sizes[name], self._changed[name] = size, await changed_at(name)
+            if self.is_sharing and not self.has(facts):
+                await self._find_shared(facts)
             yield
         finally:
             lock.release()
+
+    # Sharing -----------------------------------------------------------------------------------
+
+    @property
+    def is_sharing(self) -> bool:
+        """Whether the user wants sites to share files."""
+        return SHARING in self._sizes
+
+    async def allow_sharing(self, is_allowed: bool) -> None:
+        """Share all files that are kept, and those that come; or none from now on."""
+        if not is_allowed:
+            return await self._delete([SHARING])
+        await create_stored_file(SHARING)
+        self._sizes[SHARING] = 0
+        for model in self.models:
+            for facts in model.manifest.files.values():
+                if self.has(facts):
+                    await self.share(facts)
+
+    async def share(self, facts: FileFacts) -> None:
+        """Move a kept file to where all sites read it, if the user wants that; else it stays."""
+        name = FILE + facts.sha256
+        if not self.is_sharing or _shared_mark(facts) in self._sizes:
+            return
+        if await share(facts.sha256, await stored_file(name)):
+            await self._note_shared(facts)
+            await delete_stored_file(name)
+            self._changed[name] = await changed_at(name)
+            await self.mark_checked(facts)
+
+    async def _find_shared(self, facts: FileFacts) -> bool:
+        """Return whether all sites have a file; then it is kept here, too."""
+        found = await find_shared(facts.sha256)
+        if found is None or int(found.size) != facts.size:
+            return False
+        await self._note_shared(facts)
+        self._sizes[FILE + facts.sha256] = facts.size
+        self._changed[FILE + facts.sha256] = float(found.lastModified)
+        return True
+
+    async def _note_shared(self, facts: FileFacts) -> None:
+        await create_stored_file(_shared_mark(facts))
+        self._sizes[_shared_mark(facts)] = 0
 
     async def mark_checked(self, facts: FileFacts) -> None:
         """Note that a kept file's bytes are right; if storage refuses, it is hashed again."""
@@ -218,7 +274,7 @@ class Storage:
 
     async def drop(self, facts: FileFacts) -> None:
         marks = [name for name in self._sizes if name.startswith(CHECKED + facts.sha256)]
-        await self._delete([FILE + facts.sha256, *marks])
+        await self._delete([FILE + facts.sha256, _shared_mark(facts), *marks])
 
     async def drop_begun(self, facts: FileFacts) -> None:
         await self._delete([BEGUN + facts.sha256])
@@ -230,6 +286,7 @@ class Storage:
     def _unused(self, manifests: Iterable[Manifest | FileSet]) -> list[str]:
         files = [facts for manifest in manifests for facts in manifest.files.values()]
         wanted = {kind + facts.sha256 for facts in files for kind in (FILE, BEGUN)}
+        wanted |= {SHARING, *map(_shared_mark, files)}
         wanted |= {mark for facts in files if (mark := self._mark_of(facts))}
         return [n for n in self._sizes if n not in wanted and not n.startswith((MODEL, NOTE))]
 
@@ -278,6 +335,7 @@ class PartialFile:
             await self.drop()
         else:
             await self._storage.mark_checked(facts)
+            await self._storage.share(facts)
 
     async def keep_as(self, name: str) -> None:
         await self._close()
@@ -308,6 +366,10 @@ class PartialFile:
         if self._is_open:
             self._is_open = False
             await self._writer.close()
+
+
+def _shared_mark(facts: FileFacts) -> str:
+    return f"{SHARED}{facts.sha256}-{facts.size}"
 
 
 def _entry_of(url: str) -> str:

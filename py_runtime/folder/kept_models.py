@@ -3,6 +3,7 @@
 from typing import Any
 
 from py_runtime.base.errors import StorageError
+from py_runtime.bridge.cross_origin import is_offered
 from py_runtime.folder.browser_storage import Storage
 from py_runtime.folder.file_set import FileSet
 
@@ -37,6 +38,12 @@ async def list_stored_sets() -> list[tuple[str, FileSet, int]]:
         for model in storage.models
         if isinstance(model.manifest, FileSet)
     ]
+
+
+async def share_stored(is_allowed: bool) -> bool:
+    """Have sites share the files of models, or no longer; return whether this browser can."""
+    await (await Storage.open()).allow_sharing(is_allowed)
+    return is_offered()
 
 
 async def delete_stored(name_or_url: str) -> None:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from py_runtime.decoder.words import PLACES
 from py_runtime.generation.device_sampler import (
     MAX_CHANGES,
     NO_TOKEN,
@@ -121,6 +122,11 @@ class DecodeLoop:
             for value_id, value in others
             if isinstance(value, TensorValue) and value.name == IMAGES
         ]
+        self._places = [
+            (graph.buffer(value_id), value)
+            for value_id, value in others
+            if isinstance(value, TensorValue) and value.name == PLACES
+        ]
         self._plan: Plan = graph.device.create_plan(
             f"{graph.program.name} decode loop", [*graph.plan_steps, sampler.step]
         )
@@ -151,15 +157,21 @@ class DecodeLoop:
         answer: Sequence[int],
         seed: int,
         draws: int,
+        shift: int = 0,
     ) -> Drawing:
         """Draw one token from the logits that the graph has just computed.
 
-        It starts an answer, or resumes one after a number of tokens and random numbers.
+        It starts an answer, or resumes one after a number of tokens and random numbers. `shift` is
+        how far the places of its tokens lie from their positions.
         """
         self._is_on_stretch = False
         begin = self.sampler.begin(settings, prompt, answer, seed, draws)
         counts = np.vstack([np.zeros_like(self._graph.live_counts(())), ONE_WORKGROUP])
-        writes = [*begin, *self._no_image, *self.sampler.batch(NO_CHANGES)]
+        places = [
+            Write(buffer, np.full(value.dims[-1], shift, value.dtype.gpu))
+            for buffer, value in self._places
+        ]
+        writes = [*begin, *self._no_image, *places, *self.sampler.batch(NO_CHANGES)]
         return self._submit(counts, writes, 1)
 
     def run(

@@ -68,7 +68,14 @@ class DeviceTokens:
         # A token's row can be read once the token is known.
         max_in_flight = IN_FLIGHT if self._session.token_rows is None else 1
         async with self._session.graph.lock:  # nobody else may resize the graph meanwhile
-            first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
+            first = loop.first(
+                self._settings,
+                self._prompt,
+                self._drawn,
+                self._seed,
+                self._draws,
+                self._session.shift,
+            )
             in_flight.append(first)
             asked = 1
             mode = self._session.speculation_mode(self._speculate)

@@ -6,8 +6,7 @@ from typing import Any
 from py_runtime.base.errors import RequestError
 from py_runtime.base.nesting import refuse_deep
 from py_runtime.base.short_texts import short
-from py_runtime.vision.markup import MARK
-from py_runtime.vision.picture import Picture, picture_of
+from py_runtime.vision.picture import MARK, Picture, picture_of
 
 UNKNOWN = "\ufffd"  # in place of what only this module writes
 ROLES = ("system", "developer", "user", "assistant", "tool")

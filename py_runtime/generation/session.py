@@ -42,8 +42,17 @@ class TokenRows(Protocol):
 class ImageRows(Protocol):
     """Rows of images that stand in for the embeddings of tokens."""
 
-    async def read(self, tokens: Sequence[int]) -> list[np.ndarray]:
-        """Return where these tokens are rows of images, bool [1, S, 1], and the rows [1, S, W]."""
+    async def read(self, tokens: Sequence[int], before: Sequence[int]) -> list[np.ndarray]:
+        """Return what a decoder that sees takes besides these tokens, which follow others."""
+
+    def begin_of_image(self, tokens: Sequence[int], at: int) -> int:
+        """Return where an image begins that must be computed whole and has a row at `at`."""
+
+    def end_of_chunk(self, tokens: Sequence[int], start: int, end: int) -> int:
+        """Return where a call ends that should end at `end`, so that images stay whole."""
+
+    def shift(self, tokens: Sequence[int]) -> int:
+        """Return how far the place of what follows these tokens lies from its position."""
 
 
 class SessionModel(Protocol):
@@ -100,9 +109,16 @@ class Session:
 
     def _shared(self, prompt: Sequence[int]) -> int:
         most = min(len(self.tokens), len(prompt) - 1)
-        if self.tokens[:most] == list(prompt[:most]):
-            return most
-        return next(at for at in range(most) if self.tokens[at] != prompt[at])
+        if self.tokens[:most] != list(prompt[:most]):
+            most = next(at for at in range(most) if self.tokens[at] != prompt[at])
+        images = self._model.image_rows
+        return most if images is None else images.begin_of_image(prompt, most)
+
+    @property
+    def shift(self) -> int:
+        """Return how far the place of the next token lies from its position."""
+        images = self._model.image_rows
+        return 0 if images is None else images.shift(self.tokens)
 
     def forget(self) -> None:
         self.tokens.clear()
@@ -193,7 +209,7 @@ class Session:
             cancel.check()
             start = len(self.tokens)
             missing = len(tokens) - start
-            chunk = list(tokens[start : start + self._next_chunk(missing)])
+            chunk = list(tokens[start : self._end_of_chunk(tokens, start)])
             inputs = await until_cancelled(self.inputs(chunk, start), cancel)
             started = time.perf_counter()
             is_last = len(chunk) == missing
@@ -245,7 +261,7 @@ class Session:
         given = [np.array([tokens], np.int64), np.array([position])]
         image_rows, token_rows = self._model.image_rows, self._model.token_rows
         if image_rows is not None:
-            given += await image_rows.read(tokens)
+            given += await image_rows.read(tokens, self.tokens[:position])
         return given if token_rows is None else [*given, await token_rows.read(tokens)]
 
     def _go_back(self, shared: int) -> None:
@@ -260,6 +276,11 @@ class Session:
         """Return the last position within what is shared that can be resumed."""
         most = self.states.last_up_to(shared) if self.graph.state_copies else shared
         return self.windows.last_up_to(self.graph.rings, most)
+
+    def _end_of_chunk(self, tokens: Sequence[int], start: int) -> int:
+        end = min(len(tokens), start + self._next_chunk(len(tokens) - start))
+        images = self._model.image_rows
+        return end if images is None else images.end_of_chunk(tokens, start, end)
 
     def _next_chunk(self, missing: int) -> int:
         """Return the next chunk's size; with states, a prompt's last tokens follow a copy alone."""

@@ -21,7 +21,7 @@ MIXERS = {
     "inpage.conv_part_silu.default": "mamba",
     "inpage.selective_scan.default": "mamba",
 }
-ATTENTIONS = (op_names.SDPA, op_names.WINDOWED, *op_names.ATTEND)
+ATTENTIONS = (*op_names.FILLING, *op_names.ATTEND)
 ATTENTION = "attention"
 NORM = op_names.RMS_NORM
 
@@ -227,10 +227,10 @@ class _Reader:
     def _attention(self, call: OpCall) -> Attention:
         flow = self.flow
         q = flow.arg(call, "q")
-        own = call.name in (op_names.SDPA, op_names.WINDOWED)
+        own = call.name in op_names.FILLING
         k, v = (flow.arg(call, "k"), flow.arg(call, "v")) if own else (None, None)
         scale = flow.number(flow.arg(call, "scale"))
-        seen = call.name in (op_names.WINDOWED, op_names.ATTEND_WINDOW)
+        seen = call.name not in (op_names.SDPA, op_names.ATTEND_KV_CACHE)
         window = flow.number(flow.arg(call, "window")) if seen else None
         sinks = flow.arg(call, "sinks") if seen else None
         return Attention(

@@ -109,7 +109,7 @@ def _product(program: Program, call: OpCall) -> tuple[str, int, int, int] | None
 def _heads_of(program: Program) -> tuple[int, int, int]:
     """Return the query heads, the heads of keys, and their width, as the first attention has it."""
     for call in program.ops:
-        if call.name in (op_names.SDPA, op_names.WINDOWED):
+        if call.name in op_names.FILLING:
             given = _given(program, call)
             q, cache = _dims(given.get("q")), _dims(given.get("k_cache"))
             if min(len(q), len(cache)) >= 2:

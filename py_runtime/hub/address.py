@@ -103,6 +103,11 @@ def _check_parts(text: str, path: str, revision: str | None) -> HubAddress:
     return HubAddress(owner, name, file or None, revision)
 
 
+def is_repository(name: str) -> bool:
+    """Return whether this names a repository: owner/name."""
+    return all(map(PART.fullmatch, parts)) if len(parts := name.split("/")) == 2 else False
+
+
 def is_plain_path(path: str) -> bool:
     """Return whether this is a GGUF file's path: no way up, nothing that a terminal heeds."""
     steps = path.split("/")

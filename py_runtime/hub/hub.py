@@ -12,7 +12,7 @@ from py_runtime.gguf.projector_names import label_of
 from py_runtime.hub.address import HUB, MAIN, HubAddress, is_hub_address, parse_address
 from py_runtime.hub.choice import Variant, choose, default_of, variants_of
 from py_runtime.hub.errors import HubConsentError
-from py_runtime.hub.listing import HubFile, Repository
+from py_runtime.hub.listing import FoundRepository, HubFile, Repository
 from py_runtime.hub.ranges import HubSource
 from py_runtime.hub.requests import HubRequests
 from py_runtime.hub.shelf import HubShelf, is_whole, missing_bytes
@@ -58,6 +58,9 @@ class Hub:
 
     async def list_repository(self, address: HubAddress) -> Repository:
         return await self._allowed().list_repository(address)
+
+    async def search(self, words: str) -> list[FoundRepository]:
+        return await self._allowed().search(words)
 
     async def find(self, address: HubAddress) -> HubModel:
         """Find a model on the shelf, at the commit it was begun at, else on the Hub."""

@@ -8,7 +8,7 @@ from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.short_texts import short
 from py_runtime.folder.manifest import SHA256
 from py_runtime.folder.strict_json import is_count, parse_strict_json
-from py_runtime.hub.address import COMMIT, is_plain_path
+from py_runtime.hub.address import COMMIT, is_plain_path, is_repository
 from py_runtime.hub.errors import HubError
 
 LICENCE = "license:"  # what a tag begins with
@@ -40,16 +40,24 @@ class Repository:
     files: tuple[HubFile, ...]
 
 
+@dataclass(frozen=True)
+class FoundRepository:
+    """A repository that a search has found."""
+
+    name: str  # owner/name
+    downloads: int  # of the last 30 days
+    licence: str
+    gated: bool
+    parameters: int  # of the model; 0 where the Hub does not tell
+
+
 def parse_about(name: str, data: bytes) -> tuple[str, str, bool]:
     """Return (commit, licence, whether it is gated) from the answer about a model."""
     about = _parsed(name, data, dict)
     commit = about.get("sha")
     if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
         raise _odd(name, f"its commit is {short(commit)}")
-    tags = about.get("tags")
-    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-    licences = [tag.removeprefix(LICENCE)[:MAX_TAG] for tag in texts if tag.startswith(LICENCE)]
-    return commit, licences[0] if licences else "unknown", bool(about.get("gated"))
+    return commit, _licence(about.get("tags")), bool(about.get("gated"))
 
 
 def parse_tree(name: str, data: bytes) -> list[HubFile]:
@@ -64,10 +72,37 @@ def parse_tree(name: str, data: bytes) -> list[HubFile]:
     return files
 
 
+def parse_found(words: str, data: bytes) -> list[FoundRepository]:
+    """Return the repositories that a search has found; those with odd names are passed over."""
+    found = []
+    for entry in _parsed(words, data, list):
+        name = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not is_repository(name):
+            continue
+        downloads, gguf = entry.get("downloads"), entry.get("gguf")
+        parameters = gguf.get("total") if isinstance(gguf, dict) else None
+        found.append(
+            FoundRepository(
+                name,
+                downloads if is_count(downloads) else 0,
+                _licence(entry.get("tags")),
+                bool(entry.get("gated")),
+                parameters if is_count(parameters) else 0,
+            )
+        )
+    return found
+
+
 def next_page(headers: dict[str, str]) -> str | None:
     """Return the address where the tree goes on, if it does."""
     found = NEXT_PAGE.search(headers.get("link", ""))
     return found[1] if found else None
+
+
+def _licence(tags: Any) -> str:
+    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    licences = [tag.removeprefix(LICENCE)[:MAX_TAG] for tag in texts if tag.startswith(LICENCE)]
+    return licences[0] if licences else "unknown"
 
 
 def _file(name: str, path: str, lfs: Any) -> HubFile:

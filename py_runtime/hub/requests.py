@@ -1,15 +1,25 @@
 """Requests to the Hub: the list of a repository's files, and the files themselves."""
 
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 from py_runtime.base.sizes import in_words
 from py_runtime.download.connection import Answer, Connection, read_all
 from py_runtime.download.remote_file import OK, PARTIAL_CONTENT, RemoteFile
 from py_runtime.hub.address import MAIN, HubAddress, quote_path
 from py_runtime.hub.errors import HubError, refusal
-from py_runtime.hub.listing import HubFile, Repository, next_page, parse_about, parse_tree
+from py_runtime.hub.listing import (
+    FoundRepository,
+    HubFile,
+    Repository,
+    next_page,
+    parse_about,
+    parse_found,
+    parse_tree,
+)
 
 MAX_ANSWER = 16 << 20
+MAX_FOUND = 20  # repositories of a search
+FOUND_FIELDS = ("downloads", "gated", "gguf", "tags")
 MAX_PAGES = 50  # of a listing, which the Hub cuts into pages of 1,000 files
 MAX_LISTING = 32 << 20  # bytes of all pages: 1,000 files take about 400 kB
 
@@ -41,6 +51,13 @@ class HubRequests:
             files += parse_tree(name, data)
             page = self._check_page(next_page(headers))
         return Repository(name, commit, licence, gated, tuple(files))
+
+    async def search(self, words: str) -> list[FoundRepository]:
+        """Find repositories with GGUF files, those that are downloaded most first."""
+        query = [("search", words), ("filter", "gguf"), ("sort", "downloads"), ("direction", "-1")]
+        query += [("limit", str(MAX_FOUND)), *(("expand[]", field) for field in FOUND_FIELDS)]
+        data, _ = await self._read(f"{self.endpoint}/api/models?{urlencode(query)}", words)
+        return parse_found(words, data)
 
     def file(self, repository: str, commit: str, path: str) -> RemoteFile:
         url = f"{self.endpoint}/{repository}/resolve/{commit}/{quote_path(path)}"

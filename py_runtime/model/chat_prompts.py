@@ -20,7 +20,6 @@ from py_runtime.generation.pieces import Piece
 from py_runtime.model.image_prompts import (
     ImagePrompts,
     in_parts,
-    in_words,
     pictures_of,
     without_pictures,
 )
@@ -120,7 +119,10 @@ class ChatPrompts:
         begun = turns.pop()["content"] if continues and turns[-1]["role"] == "assistant" else ""
         for turn in turns:
             content = turn["content"]
-            turn["content"] = in_parts(content) if self._takes_parts else in_words(content)
+            if self._takes_parts:
+                turn["content"] = in_parts(content)
+            elif self._images is not None:
+                turn["content"] = self._images.in_words(content)
         rendered = self._template.render(
             turns, add_generation_prompt=True, tools=tools, **variables
         )

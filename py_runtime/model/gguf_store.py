@@ -61,7 +61,7 @@ class GgufStore:
                 projector = await self._open_projector(seeing)
                 model = await read_model(file, sees=projector is not None)
                 if projector is not None:
-                    self._tower = read_tower(projector, model.config.width)
+                    self._tower = read_tower(projector, model.config, model.values["model_type"])
                 self._model = model
         return self._model
 

@@ -9,14 +9,11 @@ from py_runtime.base.messages import message
 from py_runtime.base.model_errors import ModelError
 from py_runtime.chat.seams import CLOSE, OPEN
 from py_runtime.tokens import Tokenizer
-from py_runtime.vision.config import TowerConfig
 from py_runtime.vision.image_token import ImageToken
-from py_runtime.vision.markup import IMAGE, MARK, markup_of, needed_tokens, rows_of
-from py_runtime.vision.picture import Picture
+from py_runtime.vision.picture import MARK, Picture
+from py_runtime.vision.sight import Sight
 
 IMAGES = "images"  # a message's pictures, in the order of the marks in its content
-# A template's image; one between the marks of seams is what somebody wrote.
-_WRITTEN = re.compile(f"(?<!{OPEN}){re.escape(IMAGE)}(?!{CLOSE})")
 
 Message = Mapping[str, Any]
 
@@ -42,35 +39,40 @@ def in_parts(content: str) -> list[dict[str, str]]:
     return parts or [{"type": "text", "text": ""}]
 
 
-def in_words(content: str) -> str:
-    """Return a content for a template that knows texts only."""
-    return content.replace(MARK, IMAGE)
-
-
 class ImagePrompts:
     """The images in the prompts of one model."""
 
-    def __init__(self, name: str, config: TowerConfig, tokenizer: Tokenizer) -> None:
-        self._config = config
-        missing = [token for token in needed_tokens() if tokenizer.id_of(token) is None]
-        token = tokenizer.id_of(IMAGE)
-        if missing or token is None:
+    def __init__(self, name: str, sight: Sight, tokenizer: Tokenizer) -> None:
+        self._sight = sight
+        # A template's image; one between the marks of seams is what somebody wrote.
+        self._written = re.compile(f"(?<!{OPEN}){re.escape(sight.written)}(?!{CLOSE})")
+        rows = [token for token in sight.row_tokens if tokenizer.id_of(token) is not None]
+        missing = [token for token in sight.others if tokenizer.id_of(token) is None]
+        missing += [] if rows else sight.row_tokens[:1]
+        if missing:
             raise ModelError(
                 f"{name} has no token {', '.join(missing)}, by which prompts speak of images",
                 "give the mmproj file of the same model, or load the model without it",
             )
+        self._row = rows[0]
+        token = tokenizer.id_of(self._row)
+        assert token is not None, "the tokenizer has it"
         self._token = token
+
+    def in_words(self, content: str) -> str:
+        """Return a content for a template that knows texts only."""
+        return content.replace(MARK, self._sight.written)
 
     def written(self, rendered: str, pictures: Sequence[Picture]) -> str:
         """Return the template's text with all that stands for each image in its place."""
         rest = iter(pictures)
-        text, count = _WRITTEN.subn(
-            lambda found: markup_of(self._config, picture) if (picture := next(rest, None)) else "",
-            rendered,
-        )
+        text, count = self._written.subn(lambda found: self._markup(next(rest, None)), rendered)
         if count != len(pictures):
             raise RequestError(message("images_not_in_prompt"), "messages")
         return text
+
+    def _markup(self, picture: Picture | None) -> str:
+        return self._sight.markup_of(picture, self._row) if picture is not None else ""
 
     def placed(
         self, ids: Sequence[int], pictures: Sequence[Picture], most: int | None
@@ -79,7 +81,7 @@ class ImagePrompts:
         rows = (
             ImageToken(self._token, picture, row)
             for picture in pictures
-            for row in range(rows_of(self._config, picture))
+            for row in range(self._sight.rows_of(picture))
         )
         placed = [next(rows, token) if token == self._token else token for token in ids]
         is_whole = most is None or len(ids) < most
@@ -90,4 +92,4 @@ class ImagePrompts:
 
     def count(self, picture: Picture) -> int:
         """Return how many tokens the rows of an image take."""
-        return rows_of(self._config, picture)
+        return self._sight.rows_of(picture)

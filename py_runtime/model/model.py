@@ -88,7 +88,7 @@ class Model(Overlaid):
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
         name = self.manifest.name
-        images = ImagePrompts(name, tower.config, tokenizer) if tower is not None else None
+        images = ImagePrompts(name, tower.sight, tokenizer) if tower is not None else None
         self.prompts = ChatPrompts(name, self.chat_template, tokenizer, images)
         self.image_rows = (
             ImageEncoder(tower, lambda: (self._graph.device, self.kernels.target))

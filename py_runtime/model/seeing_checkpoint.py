@@ -7,14 +7,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from py_runtime.base.file_facts import FileFacts
-from py_runtime.base.model_errors import ModelError, ModelFileError, ModelTensorsError
+from py_runtime.base.model_errors import ModelFileError, ModelTensorsError
 from py_runtime.base.progress import Meter
 from py_runtime.base.shapes import Dims, numel
 from py_runtime.base.short_texts import first_of, short
-from py_runtime.decoder import limits
 from py_runtime.decoder.config import DecoderConfig
-from py_runtime.decoder.config_json import ROPE_TYPES, decoder_config, rotary_tables
+from py_runtime.decoder.config_json import decoder_config, rotary_tables
+from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.decoder.program import write_decoder
 from py_runtime.decoder.tensors import expected_shapes, weight_names
 from py_runtime.folder.file_names import (
@@ -27,36 +29,27 @@ from py_runtime.folder.file_names import (
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest, Requirements, Source
 from py_runtime.gguf.constants import GgufConstants
+from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.encoder import kinds_of
 from py_runtime.gguf.reader import StoredTensor
-from py_runtime.gguf.tower import tower_of
+from py_runtime.gguf.tower import Tower, check_fits, split_fused, tower_of
 from py_runtime.gguf.wanted_tensors import wanted_tensors
 from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, tensors_in
 from py_runtime.model.program_sizes import held_bytes, needed_bytes
 from py_runtime.model.seeing_folder import SeeingFolder
+from py_runtime.model.seeing_text import text_values
 from py_runtime.program import Program
-from py_runtime.vision.config import tower_config
-from py_runtime.vision.tensors import checkpoint_name, fitting
-from py_runtime.vision.tensors import expected_shapes as tower_shapes
+from py_runtime.vision.families import read_sight
+from py_runtime.vision.sight import fitting
 from py_runtime.weights.byte_source import ByteSource
 
 PREPROCESSOR, GENERATION = "preprocessor_config.json", "generation_config.json"
 TEMPLATE, TEMPLATE_JSON = "chat_template.jinja", "chat_template.json"
 END = "eos_token_id"
-LLAMA, TEXT, HEAD = "llama", "model.text_model.", "lm_head.weight"
+HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
+HEADS = (HEAD, f"language_model.{HEAD}")
 SHARD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\.safetensors")
 MAX_SHARDS, MAX_NAMES = 100, 8
-# What transformers takes for a Llama where a config.json is silent; and the most that is taken.
-COUNTS = {
-    "vocab_size": (32_000, 1 << 22),
-    "hidden_size": (4096, limits.MAX_WIDTH),
-    "intermediate_size": (11_008, limits.MAX_HIDDEN),
-    "num_hidden_layers": (32, limits.MAX_LAYERS),
-    "num_attention_heads": (32, limits.MAX_HEADS),
-    "max_position_embeddings": (2048, limits.MAX_CONTEXT),
-}
-EPS, THETA = 1e-5, 10_000.0
-EPSILONS = (1e-12, 1e-1)
 
 Json = dict[str, Any]
 Tensors = dict[str, StoredTensor]
@@ -118,15 +111,10 @@ class SeeingCheckpointStore:
             if not isinstance(whole, dict):
                 raise ModelFileError(f"{self.name} has no {CONFIG} that is an object", ANOTHER)
             tensors, sizes = await self._tensors()
-            values = text_values(whole, is_tied=HEAD not in tensors)
+            values = text_values(whole, is_tied=not {*HEADS} & {*tensors})
             config = decoder_config(values, sees=True)
-            processing = await self._files.read_json(PREPROCESSOR)
-            seeing = tower_config(whole, processing, config.width)
-            names = {own: checkpoint_name(own) for own in tower_shapes(seeing)}
-            tower = tower_of(
-                seeing, _named(self.name, tensors, names, tower_shapes(seeing)), self.name
-            )
-            program, constants = self._decoder(values, config, tensors)
+            tower = await self._tower(whole, config, tensors)
+            program, constants = await self._decoder(values, config, tensors)
             manifest = self._manifest(config, [program, tower.program], sizes, tensors)
             folder = SeeingFolder(manifest, program, {}, {}, tower)
             self._opened = (values, folder, constants)
@@ -148,15 +136,33 @@ class SeeingCheckpointStore:
             tensors |= await tensors_in(source)
         return tensors, sizes
 
-    def _decoder(
+    async def _tower(self, whole: Json, config: DecoderConfig, tensors: Tensors) -> Tower:
+        processing = await self._files.read_json(PREPROCESSOR)
+        sight = read_sight(whole, processing, config.width)
+        check_fits(sight, config)
+        shapes, stored = sight.shapes(), _of_towers(tensors)
+        split_fused(sight, stored, sight.checkpoint_name)
+        names = {own: sight.checkpoint_name(own) for own in shapes}
+        found = _named(self.name, stored, names, shapes)
+        given = await _from_one({own: found[own] for own in sight.norms_from_one})
+        return tower_of(sight, found, self.name, given)
+
+    async def _decoder(
         self, values: Json, config: DecoderConfig, tensors: Tensors
     ) -> tuple[Program, GgufConstants]:
         shapes = expected_shapes(config)
-        names = {own: own if own == HEAD else TEXT + own for own in shapes}
+        owner = next((name for name in tensors if name.endswith(EMBEDDING)), EMBEDDING)
+        before = owner.removesuffix(EMBEDDING)
+        head = next((name for name in HEADS if name in tensors), HEAD)
+        names = {own: head if own == HEAD else before + own for own in shapes}
         found = _named(self.name, tensors, names, shapes)
-        kinds, wanted = wanted_tensors(shapes, {*weight_names(config)}, found, self.name)
-        program = write_decoder(config, kinds, self.name)
-        return program, GgufConstants(wanted, rotary_tables(values, config))
+        tables: dict[str, np.ndarray] = {**rotary_tables(values, config)}
+        if BY_MODEL_TYPE[values["model_type"]].checkpoint.norms_from_one:
+            norms = {own: found[own] for own, dims in shapes.items() if len(dims) == 1}
+            tables |= await _from_one(norms)
+        plain = {own: dims for own, dims in shapes.items() if own not in tables}
+        kinds, wanted = wanted_tensors(plain, {*weight_names(config)}, found, self.name)
+        return write_decoder(config, kinds, self.name), GgufConstants(wanted, tables)
 
     def _manifest(
         self, config: DecoderConfig, programs: list[Program], sizes: dict[str, int], all_: Tensors
@@ -179,38 +185,6 @@ class SeeingCheckpointStore:
         )
 
 
-def text_values(whole: Json, is_tied: bool) -> Json:
-    """Return what the decoder's own config.json would say, whole."""
-    given = whole.get("text_config")
-    given = given if isinstance(given, dict) else {}
-    if given.get("model_type", LLAMA) != LLAMA:
-        raise _fault(f"text_config.model_type is {short(given['model_type'])}")
-    if given.get("hidden_act", "silu") != "silu":
-        raise _fault(f"text_config.hidden_act is {short(given['hidden_act'])}")
-    values = {**given, "model_type": LLAMA, "tie_word_embeddings": is_tied}
-    for key, (default, most) in COUNTS.items():
-        values[key] = _count(given, key, default, most)
-    heads, width = values["num_attention_heads"], values["hidden_size"]
-    values["num_key_value_heads"] = _count(given, "num_key_value_heads", heads, heads)
-    values["head_dim"] = _count(given, "head_dim", max(1, width // heads), limits.MAX_HEAD_DIM)
-    if heads % values["num_key_value_heads"]:
-        raise _fault(f"{heads} heads do not share {values['num_key_value_heads']} keys evenly")
-    values["rms_norm_eps"] = _number(given, "rms_norm_eps", EPS, EPSILONS)
-    values["rope_parameters"] = _rope(given)
-    return values
-
-
-def _rope(given: Mapping[str, Any]) -> Json:
-    found = given.get("rope_parameters") or given.get("rope_scaling") or {}
-    if not isinstance(found, dict):
-        raise _fault(f"rope_parameters is {short(found)}")
-    kind = found.get("rope_type", found.get("type", "default"))
-    if kind not in ROPE_TYPES:
-        raise _fault(f"rope_type is {short(kind)}")
-    theta = _number(found if "rope_theta" in found else given, "rope_theta", THETA, limits.THETAS)
-    return {**found, "rope_type": kind, "rope_theta": theta}
-
-
 def _named(
     model: str, tensors: Tensors, names: Mapping[str, str], shapes: Mapping[str, Dims]
 ) -> Tensors:
@@ -227,22 +201,21 @@ def _named(
     return {own: tensors[name] for own, name in names.items()}
 
 
-def _count(given: Mapping[str, Any], key: str, default: int, most: int) -> int:
-    found = given.get(key)
-    found = default if found is None else found
-    if type(found) is not int or not 1 <= found <= most:
-        raise _fault(f"text_config.{key} is {short(found)}, not an integer from 1 to {most}")
+def _of_towers(tensors: Tensors) -> Tensors:
+    """Return tensors by all the endings of their names: what stands before a tower differs."""
+    found: Tensors = {}
+    for name, tensor in tensors.items():
+        ending = name
+        while ending:
+            found.setdefault(ending, tensor)
+            ending = ending.partition(".")[2]
     return found
 
 
-def _number(
-    given: Mapping[str, Any], key: str, default: float, bounds: tuple[float, float]
-) -> float:
-    found = given.get(key, default)
-    if type(found) not in (int, float) or not bounds[0] <= found <= bounds[1]:
-        raise _fault(f"text_config.{key} is {short(found)}")
-    return float(found)
-
-
-def _fault(text: str) -> ModelError:
-    return ModelError(f"{CONFIG}: {text}, which is not supported", "get a GGUF file of this model")
+async def _from_one(tensors: Tensors) -> dict[str, np.ndarray]:
+    """Return norms whose checkpoints hold what they have beyond 1: f32."""
+    found = {}
+    for own, tensor in tensors.items():
+        data = await tensor.source.read(tensor.info.offset, tensor.info.nbytes)
+        found[own] = dequantise(tensor.info.kind, data).reshape(tensor.info.dims) + np.float32(1)
+    return found

@@ -113,7 +113,7 @@ async def checkpoint_store(where: str) -> Store:
     from py_runtime.model.checkpoint_files import CheckpointFiles  # few models need them
     from py_runtime.model.checkpoint_store import CheckpointStore
     from py_runtime.model.seeing_checkpoint import SeeingCheckpointStore
-    from py_runtime.vision.config import sees
+    from py_runtime.vision.families import sees
 
     folder = where.replace("\\", "/").rstrip("/")
     name = file_name(folder) or folder

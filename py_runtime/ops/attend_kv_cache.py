@@ -7,7 +7,13 @@ from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.attention_options import (
+    live_together,
+    take_sinks,
+    take_softcap,
+    take_together,
+    take_window,
+)
 from py_runtime.ops.kernels.attentions import attention_over_cache
 from py_runtime.ops.kernels.epilogues import Epilogue, make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
@@ -25,7 +31,8 @@ from py_runtime.ops.kernels.streaming_attention import (
 from py_runtime.ops.kernels.token_inputs import TokenInput
 from py_runtime.ops.registry import Op, register
 
-SEEN = "q k_cache v_cache start_pos scale? window? softcap? sinks?"
+WINDOW = "q k_cache v_cache start_pos scale? window? softcap? sinks?"
+SEEN = f"{WINDOW} together?"
 
 
 @register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale? out")
@@ -54,6 +61,7 @@ class AttendKvCache(Op):
         self.window = window
         self.k_cache, self.v_cache = take_caches(self, self.q.rank)
         self.start_pos = self.live_int("start_pos")
+        self.together = take_together(self)
         q, cache = self.q.max_dims, self.k_cache.max_dims
         self.require(
             cache == self.v_cache.max_dims
@@ -84,12 +92,15 @@ class AttendKvCache(Op):
             f"caches {list(cache)} and {list(self.v_cache.dims)} do not fit q {list(q)}",
         )
         problem = problem_over_cache(q, cache)
-        return self.attention(problem, context, self.scale, leaves_splits=leaves_splits)
+        together = live_together(self, self.together, q[-3])
+        return self.attention(
+            problem, context, self.scale, together=together, leaves_splits=leaves_splits
+        )
 
 
 @register(
     "inpage.attend_window.default",
-    args=f"{SEEN} out",
+    args=f"{WINDOW} out",
 )
 class AttendWindow(AttendKvCache):
     """Attention of which a token sees the last `window` positions, its own included; null: all.
@@ -107,6 +118,11 @@ class AttendWindow(AttendKvCache):
     def build_seen(self, out: Bindable) -> None:
         sinks = take_sinks(self, self.q.max_dims[-2])
         self.build_attention(out, take_window(self), take_softcap(self), sinks)
+
+
+@register("inpage.attend_images.default", args=f"{SEEN} out")
+class AttendImages(AttendWindow):
+    """The same, but the first `together` tokens of the call see each other: those of an image."""
 
 
 MAX_LEFT_BYTES = 1 << 16  # of one token: each workgroup of the linear reads all splits

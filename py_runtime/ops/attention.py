@@ -9,7 +9,13 @@ from py_runtime.base.shapes import (
     numel,
     strides_of,
 )
-from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.attention_options import (
+    live_together,
+    take_sinks,
+    take_softcap,
+    take_together,
+    take_window,
+)
 from py_runtime.ops.kernels.attentions import attention_over_cache, make_attention
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_cache
@@ -38,6 +44,7 @@ class AttentionOverCache(Op):
         self.k, self.v = self.tensor("k", F32, rank=rank), self.tensor("v", F32, rank=rank)
         self.k_cache, self.v_cache = take_caches(self, rank)
         self.start_pos = self.live_int("start_pos")
+        self.together = take_together(self)
         self.out = self.tensor("out", F32, rank=rank)
         self._check_graph()
         width = self.q.max_dims[-1]
@@ -100,7 +107,8 @@ class AttentionOverCache(Op):
             token_size=token_size,
             capacity=cache[-3],
         )
-        self.attention(problem_over_cache(q, cache), context, self.scale)
+        together = live_together(self, self.together, q[-3])
+        self.attention(problem_over_cache(q, cache), context, self.scale, together=together)
 
 
 @register(
@@ -136,6 +144,15 @@ class WindowedAttention(AttentionOverCache):
 
     def build(self) -> None:
         self.build_attention(take_window(self), take_softcap(self))
+
+
+@register(
+    "inpage.image_attention.default",
+    args="q k v k_cache v_cache start_pos scale window softcap sinks together out",
+    mutates="k_cache v_cache",
+)
+class ImageAttention(WindowedAttention):
+    """The same, but the first `together` tokens of the call see each other: those of an image."""
 
 
 @register("et_vk.sdpa.default", args="q k v mask scale out")

@@ -19,6 +19,14 @@ from py_runtime.passes.linear_calls import (
 from py_runtime.program import OpCall, Program, op_names
 
 OF_ONE = "inpage.rotary_of_one.default"
+# What stands for attention once others fill its caches, and its arguments besides a scale.
+ATTENDING = dict(zip(op_names.FILLING, op_names.ATTEND, strict=True))
+WINDOW = ("window", "softcap", "sinks")
+SEEN_BY = {
+    op_names.SDPA: (),
+    op_names.WINDOWED: WINDOW,
+    op_names.OF_IMAGES: (*WINDOW, "together"),
+}
 HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_emb.default"
 
 
@@ -38,7 +46,7 @@ def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
     for _, attend in chain.calls_of(*op_names.ATTEND):
         _fuse_queries(chain, chain.arg(attend, "q"))
-    for attention in chain.calls_of(op_names.SDPA, op_names.WINDOWED):
+    for attention in chain.calls_of(*op_names.FILLING):
         _fuse(chain, attention, target)
     return chain.program()
 
@@ -90,7 +98,7 @@ def _fuse(chain: Chain, attention: CallAt, target: KernelTarget) -> None:
     found = _heads_of_attention(chain, sdpa)
     if found is None or not can_join(chain, found.linears, target):
         return
-    is_windowed = sdpa.name == op_names.WINDOWED
+    is_windowed = sdpa.name != op_names.SDPA
     q, start_pos = chain.arg(sdpa, "q"), chain.arg(sdpa, "start_pos")
     caches = {name: chain.arg(sdpa, name) for name in ("k_cache", "v_cache")}
     fill = chain.call(
@@ -109,9 +117,9 @@ def _fuse(chain: Chain, attention: CallAt, target: KernelTarget) -> None:
         v_eps=None if found.v_norm is None else chain.arg(found.v_norm.call, "eps"),
         out=q,
     )
-    seen = ("window", "softcap", "sinks") if is_windowed else ()
+    seen = SEEN_BY[sdpa.name]
     attend = chain.call(
-        op_names.ATTEND_WINDOW if is_windowed else op_names.ATTEND_KV_CACHE,
+        ATTENDING[sdpa.name],
         sdpa.source,
         q=q,
         **caches,
@@ -167,7 +175,7 @@ def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
     """Return whether the attention has one batch and only what the fused op takes."""
     if not set(chain.dims(chain.arg(sdpa, "q"))[:-3]) <= {1}:
         return False
-    if sdpa.name == op_names.WINDOWED:
+    if sdpa.name != op_names.SDPA:
         return True
     causal = chain.arg(sdpa, "is_causal")
     return (

@@ -12,8 +12,7 @@ from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import OpCall, Program, TensorValue, op_names
 
 ATTENTION = (
-    op_names.SDPA,
-    op_names.WINDOWED,
+    *op_names.FILLING,
     *op_names.ATTEND,
     op_names.QKV_ROTARY_CACHE,
     "inpage.attend_linear.default",

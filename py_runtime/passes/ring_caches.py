@@ -10,11 +10,13 @@ from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program, TensorValue, op_names
 
+SEEING = (op_names.ATTEND_WINDOW, op_names.ATTEND_IMAGES)
+
 
 def run(program: Program, target: KernelTarget) -> Program:
     """Shrink caches [..., context, H, D] to [..., window + tokens - 1, H, D]."""
     chain = Chain(program)
-    for _, call in chain.calls_of(op_names.WINDOWED):
+    for _, call in chain.calls_of(op_names.WINDOWED, op_names.OF_IMAGES):
         caches = [chain.arg(call, name) for name in ("k_cache", "v_cache")]
         if all(_is_seen_alike(chain, cache, call) for cache in caches):
             _shorten(chain, call, caches)
@@ -30,7 +32,7 @@ def _is_seen_alike(chain: Chain, cache: int, call: OpCall) -> bool:
     if not chain.is_state(cache) or reading is None or reading[0].call != call:
         return False
     return all(
-        other.name == op_names.ATTEND_WINDOW and _view(chain, other) == _view(chain, call)
+        other.name in SEEING and _view(chain, other) == _view(chain, call)
         for _, other in reading[1:]
     )
 

@@ -31,9 +31,11 @@ CACHE_ROWS, TABLE_ROWS = slice(-3, -2), slice(0, 1)
 ROWS_OF_POSITIONS = {
     op_names.SDPA: (3, CACHE_ROWS),
     op_names.WINDOWED: (3, CACHE_ROWS),
+    op_names.OF_IMAGES: (3, CACHE_ROWS),
     "update_cache.default": (1, CACHE_ROWS),
     op_names.ATTEND_KV_CACHE: (1, CACHE_ROWS),
     op_names.ATTEND_WINDOW: (1, CACHE_ROWS),
+    op_names.ATTEND_IMAGES: (1, CACHE_ROWS),
     "et_vk.apply_rotary_emb_hf.default": (2, TABLE_ROWS),
 }
 
@@ -73,7 +75,7 @@ def check_context(name: str, context: int, program: Program) -> None:
 def head_dim_of(program: Program) -> int:
     """Return the width of attention's heads, as the first cache has it; 0 without attention."""
     for call in program.ops:
-        if call.name in (op_names.SDPA, op_names.WINDOWED):
+        if call.name in op_names.FILLING:
             return _dims(program, call.args[ROWS_OF_POSITIONS[call.name][0]])[-1]
     return 0
 
@@ -91,7 +93,10 @@ def _rows_of_positions(program: Program) -> Iterator[int]:
     for call in program.ops:
         if call.name in ROWS_OF_POSITIONS:
             argument, rows = ROWS_OF_POSITIONS[call.name]
-            yield from _dims(program, call.args[argument])[rows]
+            value = program.values[call.args[argument]]
+            # Tables that are computed have a row for each token of a call.
+            if isinstance(value, TensorValue) and (value.state or value.constant):
+                yield from value.dims[rows]
 
 
 def as_decoder(program: Program) -> Program:

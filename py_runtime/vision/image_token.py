@@ -1,5 +1,7 @@
 """The token of a prompt that stands for a row of an image."""
 
+from typing import TypeGuard
+
 from py_runtime.vision.picture import Picture
 
 
@@ -28,3 +30,8 @@ class ImageToken(int):
 
     def __hash__(self) -> int:
         return hash((self.picture.digest, self.row))
+
+
+def begins(token: int) -> TypeGuard[ImageToken]:
+    """Return whether a token is the first row of an image."""
+    return isinstance(token, ImageToken) and token.row == 0

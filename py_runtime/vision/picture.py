@@ -20,6 +20,8 @@ if IN_PAGE:
 else:
     from py_runtime.vision.native_decoder import decode
 
+# A noncharacter, as those of chat/seams.py: it stands for an image in a message's text.
+MARK = "\ufdd5"
 PIXELS = "pixels"
 GREY, COLOURS, WITH_ALPHA = 2, 3, 4  # dims of an array, and its channels
 DATA = "data:"

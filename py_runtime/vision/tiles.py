@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_runtime.vision.config import CHANNELS, TowerConfig
 from py_runtime.vision.resample import resized
 
 MOST_PIXELS = 4096  # of the longer side, before tiles are cut
@@ -25,11 +24,10 @@ class Layout:
         return self.lines * self.columns + 1
 
 
-def layout_of(config: TowerConfig, width: int, height: int, is_coarse: bool = False) -> Layout:
-    """Return how an image of this size is cut; coarse ones are not."""
-    how, side = config.preprocessing, config.side
-    scaled = _scaled(width, height, how.edge)
-    if is_coarse or not how.is_split:
+def layout_of(side: int, edge: int, width: int, height: int, is_split: bool) -> Layout:
+    """Return how an image of this size is cut: into squares of `side`, the longer side `edge`."""
+    scaled = _scaled(width, height, edge)
+    if not is_split:
         return Layout(0, 0, scaled, None)
     fitted = _fitted(*scaled, side)
     columns, lines = (size // side for size in fitted)
@@ -68,13 +66,12 @@ def _fitted(width: int, height: int, side: int) -> tuple[int, int]:
     return max(width, side), max(height, side)
 
 
-def tiles_of(config: TowerConfig, image: np.ndarray, is_coarse: bool = False) -> list[np.ndarray]:
-    """Return what the tower takes for each tile of an image u8 [H, W, 3]: [1, N, 3 · P · P].
+def tiles_of(side: int, edge: int, image: np.ndarray, is_split: bool) -> list[np.ndarray]:
+    """Return the tiles u8 [side, side, 3] of an image u8 [H, W, 3].
 
     The parts come line by line, the whole comes last.
     """
-    side = config.side
-    layout = layout_of(config, image.shape[1], image.shape[0], is_coarse)
+    layout = layout_of(side, edge, image.shape[1], image.shape[0], is_split)
     for size in (layout.scaled, layout.fitted):
         if size is not None:
             image = resized(image, *size)
@@ -83,15 +80,4 @@ def tiles_of(config: TowerConfig, image: np.ndarray, is_coarse: bool = False) ->
         for line in range(layout.lines)
         for column in range(layout.columns)
     ]
-    return [_patches(config, tile) for tile in (*parts, resized(image, side, side))]
-
-
-def _patches(config: TowerConfig, tile: np.ndarray) -> np.ndarray:
-    """Return the patches of a tile u8 [side, side, 3], as numbers that towers were trained with."""
-    how, grid, patch = config.preprocessing, config.grid, config.patch
-    scaled = tile.astype(np.float32) * np.float32(1 / 255)
-    mean, std = (np.array(each, np.float32) for each in (how.mean, how.std))
-    scaled = ((scaled - mean) / std)[: grid * patch, : grid * patch]
-    # lines of patches, lines, patches, columns, channels → patches; channels, lines, columns
-    cut = scaled.reshape(grid, patch, grid, patch, CHANNELS).transpose(0, 2, 4, 1, 3)
-    return np.ascontiguousarray(cut.reshape(1, config.patches, config.patch_columns))
+    return [*parts, resized(image, side, side)]

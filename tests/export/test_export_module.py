@@ -16,8 +16,8 @@ pytestmark = pytest.mark.torch
 
 CLOSE = Tolerance(2e-3)
 # Of these kinds, which take most of the time, `make test` has one each.
-MANY_ALIKE = ("mlp ", "transformers ")
-ONE_EACH = ("mlp silu()", "transformers Llama")
+MANY_ALIKE = ("llama ", "mlp ", "transformers ")
+ONE_EACH = ("llama pairs", "mlp silu()", "transformers Llama")
 IN_PAGE = (
     "nn.TransformerEncoderLayer",
     "counter",

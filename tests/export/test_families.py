@@ -118,8 +118,9 @@ def compare(family: str, found: dict[str, Any]) -> None:
     assert found["dispatches"] <= (most + 1) * layers + outside
 
 
-@pytest.mark.parametrize("family", NEW)
+@pytest.mark.parametrize("family", IN_THE_PAGE)
 def test_from_a_folder(family: str, tmp_path: Path, native: NativeRunner) -> None:
+    """Every family comes from a GGUF file below, and from its checkpoint in test_architectures."""
     save_checkpoint(tmp_path / "checkpoint", family)
     compare(family, answers_of_exported(tmp_path / "checkpoint", native))
 

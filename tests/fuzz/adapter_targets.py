@@ -219,11 +219,11 @@ def read_tensors(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("adapter of peft", peft_files, change, read_peft_files, count=2000),
-    Target("adapter of peft that lies", peft_files, lie_in_json, read_peft_files, count=3000),
-    Target("adapter of fused modules", fused_files, lie_in_json, read_fused, count=1000),
-    Target("adapter in gguf", gguf_files, change, read_gguf, count=2000),
-    Target("adapter in gguf that lies", gguf_files, lie_in_gguf, read_gguf, count=2000),
-    Target("steering vector", vector_files, lie_in_header, read_steering, count=3000),
-    Target("plain safetensors", lambda: [SOUND], change, read_tensors, count=3000),
+    Target("adapter of peft", peft_files, change, read_peft_files, count=500),
+    Target("adapter of peft that lies", peft_files, lie_in_json, read_peft_files, count=750),
+    Target("adapter of fused modules", fused_files, lie_in_json, read_fused, count=400),
+    Target("adapter in gguf", gguf_files, change, read_gguf, count=500),
+    Target("adapter in gguf that lies", gguf_files, lie_in_gguf, read_gguf, count=500),
+    Target("steering vector", vector_files, lie_in_header, read_steering, count=750),
+    Target("plain safetensors", lambda: [SOUND], change, read_tensors, count=750),
 ]

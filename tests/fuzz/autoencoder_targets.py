@@ -53,6 +53,6 @@ def compute(files: dict[str, bytes]) -> None:
 
 
 TARGETS = [
-    Target("sparse autoencoder", two_files, change, read_and_compute, count=3000),
-    Target("sparse autoencoder, npz", npz_files, damage_bytes, read_npz, count=2000),
+    Target("sparse autoencoder", two_files, change, read_and_compute, count=750),
+    Target("sparse autoencoder, npz", npz_files, damage_bytes, read_npz, count=500),
 ]

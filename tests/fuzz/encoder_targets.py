@@ -55,4 +55,4 @@ def read_checkpoint(data: bytes) -> None:
     tokenizer.decode(tokenizer.encode("the end"))
 
 
-TARGETS = [Target("encoder", checkpoints, change, read_checkpoint, count=3000)]
+TARGETS = [Target("encoder", checkpoints, change, read_checkpoint, count=750)]

@@ -139,9 +139,9 @@ def read_listing(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("manifest", manifests, make_lie, read_manifest, count=600),
+    Target("manifest", manifests, make_lie, read_manifest, count=300),
     Target("graph", graphs, make_lie, read_graph, count=300),
-    Target("safetensors", tensor_files, change_header, read_tensors, count=600),
+    Target("safetensors", tensor_files, change_header, read_tensors, count=300),
     Target("folder", folder_files, change_file, read_folder, count=400),
     Target("listing", listings, make_lie, read_listing, count=400),
 ]

@@ -151,5 +151,5 @@ TARGETS = [
     Target("hub_answer", answers, make_lie, read_answer, count=400),
     Target("hub_listing", trees, many_names, offer_tree, count=80),
     Target("folder_listing", trees, many_names, list_folder, count=20),
-    Target("hub_address", addresses, damage_bytes, read_address, count=600),
+    Target("hub_address", addresses, damage_bytes, read_address, count=300),
 ]

@@ -12,6 +12,7 @@ from tests.conftest import serving
 from tests.gguf import small
 from tests.gguf.written import file
 from tests.runners import HEAP, MAX_GROWTH, PageRunner
+from tests.web.test_looks import assert_accessible
 from tests.web.user import User
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
@@ -84,6 +85,10 @@ def test_a_dropped_file_answers_as_that_of_the_site(
     said = answer(user)
     assert said
     user.drop({"mine.gguf": small.small_file()})
+    expect(user.notices).to_contain_text("mine is ready.")
+    expect(dialog).to_be_hidden()
+    assert_accessible(user, state="a model is ready")
+    user.notices.get_by_role("button", name="Details").click()
     expect(dialog).to_contain_text("You can chat with it now")
     expect(dialog).to_contain_text("tokenizer.ggml.tokens")
     user.page.keyboard.press("Escape")
@@ -98,8 +103,9 @@ def test_a_dropped_file_answers_as_that_of_the_site(
 def test_parts_are_chosen_together(user: User, models: Path, dialog: Locator) -> None:
     chosen = sorted(models.glob("big-*.gguf"))
     user.page.locator("#files").set_input_files(chosen)
-    expect(dialog).to_contain_text("You can chat with it now")
-    user.page.keyboard.press("Escape")
+    expect(user.notices).to_contain_text("big is ready.")
+    user.notices.get_by_role("button", name="Dismiss").click()
+    expect(user.notices.locator(".ready")).to_have_count(0)
     expect(user.page.locator("#modelName")).to_have_text("big")
     expect(user.page.locator("#files")).to_have_value("")  # the same ones can be chosen again
     user.page.locator("#files").set_input_files(chosen[:1])
@@ -122,6 +128,7 @@ def test_a_file_that_is_refused_late_leaves_the_model_in_use(user: User, dialog:
     said = answer(user)
     user.drop({"spoilt.gguf": small.spoilt_file()})
     expect(dialog).to_contain_text("'blk.0.ffn_down.weight' has values that are infinite")
+    expect(user.notices.locator(".ready")).to_have_count(0)
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#modelName")).to_have_text("big")
     assert user.page.evaluate("inpage.loaded") == described
@@ -150,9 +157,7 @@ def test_the_default_model_dropped_answers_as_its_folder(browser: Browser, site_
     python = PageRunner(user.page).python
     before = python(HEAP)
     user.page.locator("#files").set_input_files(default_gguf())
-    dialog = user.page.get_by_role("dialog", name="Your file")
-    expect(dialog).to_contain_text("You can chat with it now")
-    user.page.keyboard.press("Escape")
+    expect(user.notices).to_contain_text(" is ready.")
     described = user.page.evaluate("inpage.loaded")
     assert described["facts"].startswith("134.5 million parameters · 98.4 MB · context of 2048")
     assert python(HEAP) - before < MAX_GROWTH

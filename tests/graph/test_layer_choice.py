@@ -257,7 +257,7 @@ def test_a_layer_can_be_of_every_kind(kind: str, native: NativeRunner) -> None:
     assert builder.steps
 
 
-@pytest.mark.thorough_in_page
+@pytest.mark.thorough  # compiles the kernels of two layers
 def test_layers_are_timed_and_leave_nothing(runner: Runner) -> None:
     found, left = runner.run("tests.graph.tuning_cases", "layer_times")
     assert set(found) == {MEMORY_KERNELS, FLOAT_KERNELS}

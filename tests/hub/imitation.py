@@ -36,6 +36,8 @@ class Repository:
     gated: bool = False
     terms_accepted: bool = True
     licence: str = "apache-2.0"
+    downloads: int = 0
+    parameters: int = 0
     revisions: dict[str, str] = field(default_factory=lambda: {"main": COMMIT})
 
 
@@ -84,6 +86,19 @@ class Imitation:
             "gated": "manual" if repository.gated else False,
             "tags": tags,
         }
+
+    def search(self, words: str) -> list[Any]:
+        """List repositories by words in their names, the one that is downloaded most first."""
+        found = [name for name in self.repositories if words.lower() in name.lower()]
+        rows = [
+            {
+                **{key: value for key, value in self.about(name, COMMIT).items() if key != "sha"},
+                "downloads": self.repositories[name].downloads,
+                "gguf": {"total": self.repositories[name].parameters},
+            }
+            for name in found
+        ]
+        return sorted(rows, key=lambda row: -row["downloads"])
 
     def tree(self, name: str) -> list[Any]:
         rows: list[Any] = [{"type": "directory", "path": "more", "oid": "0" * 40, "size": 0}]
@@ -141,6 +156,9 @@ class HubHandler(Handler):
         path = unquote(urlsplit(self.path).path).lstrip("/")
         if self.imitation.status is not None:
             return self.answer(self.imitation.status, Retry_After="30")
+        if path == "api/models":
+            query = parse_qs(urlsplit(self.path).query)
+            return self.json(self.imitation.search(query["search"][0]))
         found = re.fullmatch(r"(?:api/models/)?([^/]+/[^/]+)/(revision|tree|resolve)/(.+)", path)
         if found is None or found[1] not in self.imitation.repositories:
             return self.answer(401, X_Error_Code="RepoNotFound")

@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.torch, pytest.mark.thorough]
 
 LLAMA, SMALL, GATED = "toys/llama-GGUF", "toys/small-GGUF", "toys/gated-GGUF"
 PROMPT, STEPS, CLEAR_MARGIN = [5, 100, 7, 200, 31, 8, 300, 9, 44], 8, 1e-3
+DOWNLOAD = re.compile(r"^Use \(.* download\)")
 CODE = "error => error.code"
 GREEDY = f"""inpage.completions.create({{
     prompt_token_ids: {PROMPT}, temperature: 0, max_tokens: {STEPS}, ignore_eos: true,
@@ -40,6 +41,7 @@ def user(browser: Browser, hub: Imitation, llama: Path, tmp_path_factory: Any) -
     """Open a page of a site without models of its own."""
     hub.put(LLAMA, llama_Q8_0__gguf=llama.read_bytes(), notes__md=b"")
     hub.put(SMALL, small_Q8_0__gguf=small.small_file(), small_Q4_0__gguf=small_q4())
+    hub.repositories[SMALL].downloads, hub.repositories[SMALL].parameters = 1234567, 1_700_000_000
     hub.put(GATED, gated_Q8_0__gguf=small.small_file(**{"general.name": "gated"})).gated = True
     models = str(tmp_path_factory.mktemp("none"))
     with serving("--models", models, "--hub", hub.hub, hub.cdn) as address:
@@ -84,8 +86,8 @@ def dialog(user: User) -> Iterator[Locator]:
 @pytest.fixture
 def look(dialog: Locator) -> Callable[[str], None]:
     def find(name: str) -> None:
-        dialog.get_by_label("Name or address").fill(name)
-        dialog.get_by_role("button", name="Show files").click()
+        dialog.get_by_label("Search the Hugging Face Hub").fill(name)
+        dialog.get_by_role("button", name="Search").click()
 
     return find
 
@@ -136,7 +138,7 @@ def test_torch_s_tokens_from_the_hub(
     )
     expect(dialog.get_by_role("radio", name=re.compile("Q8_0.*recommended"))).to_be_checked()
     assert user.faults_of_access() == []
-    dialog.get_by_role("button", name="Download and load").click()
+    dialog.get_by_role("button", name=DOWNLOAD).click()
     ready(user, "llama_Q8_0")
     source = GgufSource.open(llama, Quantisation("none"))
     tokens, margins = greedy(reference_decoder(source, source.decoder_config(None)), PROMPT, STEPS)
@@ -160,6 +162,30 @@ def test_it_loads_again_without_the_network(user: User, hub: Imitation) -> None:
     assert hub.seen == []
 
 
+def test_models_are_found_by_words(
+    user: User, hub: Imitation, dialog: Locator, look: Callable[[str], None]
+) -> None:
+    look("toys gguf")
+    expect(dialog.get_by_role("alert")).to_contain_text("no model of that name")
+    hub.take_seen()
+    look("GGUF")
+    found = dialog.get_by_role("list", name="Models of the Hub").get_by_role("listitem")
+    names = dialog.locator("#hubResults .name")
+    expect(names.first).to_have_text(SMALL)  # it is downloaded most
+    assert set(names.all_inner_texts()) == {LLAMA, SMALL, GATED}
+    expect(found.first).to_contain_text(re.compile(r"about 1.0 GB · fits.* · 1,234,567 downloads"))
+    (seen,) = hub.take_seen()
+    assert "filter=gguf&sort=downloads&direction=-1" in seen.path
+    gated = found.filter(has_text=GATED)
+    gated.locator("summary").click()
+    expect(gated).to_contain_text("its owner asks you to accept terms first")
+    assert user.faults_of_access() == []
+    dialog.get_by_role("button", name=f"Choose {SMALL}").click()
+    expect(dialog.get_by_role("radio", name=re.compile("Q4_0.*recommended"))).to_be_checked()
+    page = dialog.get_by_role("link", name="Read the model's page")
+    expect(page).to_have_attribute("href", f"{hub.hub}/{SMALL}")
+
+
 def test_a_download_is_paused_and_goes_on_after_a_reload(
     user: User, hub: Imitation, dialog: Locator, look: Callable[[str], None]
 ) -> None:
@@ -170,7 +196,7 @@ def test_a_download_is_paused_and_goes_on_after_a_reload(
     look(SMALL)
     expect(dialog.get_by_role("radio", name=re.compile("Q4_0.*recommended"))).to_be_checked()
     dialog.get_by_role("radio", name=re.compile("Q8_0")).check()
-    dialog.get_by_role("button", name="Download and load").click()
+    dialog.get_by_role("button", name=DOWNLOAD).click()
     expect(user.page.locator("#step-download")).to_contain_text(" of 24.4 kB")
     assert user.page.evaluate("inpage.loaded.name") == "llama_Q8_0", "until all of it is here"
     user.page.get_by_role("button", name="Pause").click()
@@ -207,6 +233,8 @@ def test_a_gated_model_takes_a_token_that_is_kept_only_if_asked(
     expect(dialog.get_by_role("alert")).to_contain_text("needs your access token")
     token = dialog.get_by_label("Access token")
     expect(token).to_be_focused()
+    link = dialog.get_by_role("link", name="Open the model's page on the Hub")
+    expect(link).to_have_attribute("href", f"{hub.hub}/{GATED}")
     assert user.faults_of_access() == []
     hub.take_seen()
     token.fill(TOKEN)
@@ -243,12 +271,17 @@ def test_consent_can_be_withdrawn(user: User, hub: Imitation, dialog: Locator) -
 
 def test_a_copy_of_a_dropped_file_is_kept_when_asked(user: User) -> None:
     user.drop({"mine.gguf": small.small_file()})
-    told = user.page.get_by_role("dialog", name="Your file")
-    expect(told).to_contain_text("You can chat with it now")
+    told = user.notices.locator(".ready")
+    expect(told).to_contain_text("mine is ready.")
     names = "inpage.stored().then((rows) => rows.map(({ name }) => name))"
     assert "mine" not in user.page.evaluate(names)
-    told.get_by_role("button", name="Keep a copy in this browser").click()
+    told.get_by_role("button", name="Keep a copy").click()
     expect(told).to_contain_text("This browser keeps a copy of mine")
+    expect(told.get_by_role("button", name="Keep a copy")).to_be_hidden()
+    panel = opened(user)
+    expect(panel.locator("#loadedPlain")).to_contain_text("· stored in this browser")
+    expect(panel.get_by_text("mine", exact=True)).to_have_count(1)
+    expect(panel.get_by_role("button", name="Delete mine")).to_be_visible()
     assert user.faults_of_access() == []
     started(user)
     assert "mine" in user.page.evaluate(names)
@@ -273,9 +306,8 @@ def test_a_file_that_is_remembered_is_read_in_place(user: User) -> None:
     started(user)
     dialog = opened(user)
     dialog.get_by_role("button", name="Open own").click()
-    expect(user.page.get_by_role("dialog", name="Your file")).to_contain_text("You can chat")
+    expect(user.notices).to_contain_text("own is ready.")
     ready(user, "own")
-    user.page.keyboard.press("Escape")
     user.page.evaluate(
         "navigator.storage.getDirectory().then((all) => all.removeEntry('own.gguf'))"
     )

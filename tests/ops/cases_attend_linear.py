@@ -41,7 +41,7 @@ def attend_linear_case(
     attended, out = writer.tensor(q_dims, F32), writer.tensor((1, most, rows), F32)
     writer.op("inpage.windowed_attention.default", q, k, v, *caches, starts[0], *how, attended)
     args = (*parts.args(writer), residual if adds else None)
-    writer.op("inpage.attend_linear.default", q, *caches, starts[1], *how, *args, out)
+    writer.op("inpage.attend_linear.default", q, *caches, starts[1], *how, None, *args, out)
     writer.output(attended, out)
     name = f"linear of attention {kind} [{rows}, {heads} of {width}], window {window}"
     case = Case(name + ", sinks" * has_sinks, writer, CLOSE)

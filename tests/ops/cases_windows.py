@@ -13,10 +13,11 @@ from tests.golden import Case
 from tests.ops.cases_attention import ATTENTION_EXACTLY
 
 
-def seen(tokens: int, position: int, window: int | None) -> torch.Tensor:
-    """[tokens, context]: whether a token sees a position."""
+def seen(tokens: int, position: int, window: int | None, together: int = 0) -> torch.Tensor:
+    """[tokens, context]: whether a token sees a position; the first ones see each other."""
     at, own = torch.arange(position + tokens)[None], torch.arange(tokens)[:, None] + position
-    return (at <= own) & (at > own - (window or position + tokens + 1))
+    last = own.clamp(min=position + together - 1)
+    return (at <= last) & (at > own - (window or position + tokens + 1))
 
 
 def window_case(
@@ -30,6 +31,7 @@ def window_case(
     scale: float | None = None,
     rows: int | None = None,  # of the caches; None: one for each position
     has_sinks: bool = False,
+    images: list[int] | None = None,  # how many first tokens of each call see each other
 ) -> Case:
     generator = torch.Generator().manual_seed(context)
     sinks = 2 * torch.randn(heads, generator=torch.Generator().manual_seed(heads))
@@ -45,20 +47,26 @@ def window_case(
     caches = [
         writer.state(name, (1, rows or context, kv_heads, width), F32) for name in ("kc", "vc")
     ]
-    given = writer.constant("sinks", sinks.numpy()) if has_sinks else None
-    how = (scale, window, softcap, given)
+    learned = writer.constant("sinks", sinks.numpy()) if has_sinks else None
+    how: tuple[object, ...] = (scale, window, softcap, learned)
+    attention, attend = "inpage.windowed_attention.default", "inpage.attend_window.default"
+    if images is not None:
+        how = (*how, writer.symint_input("together"))
+        attention, attend = "inpage.image_attention.default", "inpage.attend_images.default"
     first, again = writer.tensor(q_dims, F32), writer.tensor(q_dims, F32)
-    writer.op("inpage.windowed_attention.default", *inputs, *caches, starts[0], *how, first)
-    writer.op("inpage.attend_window.default", inputs[0], *caches, starts[1], *how, again)
+    writer.op(attention, *inputs, *caches, starts[0], *how, first)
+    writer.op(attend, inputs[0], *caches, starts[1], *how, again)
     writer.output(first, again)
     # Those that begin so run with the kernels of real GPUs, too, which browsers compile slowly.
     kernels = "sdpa" if context > 256 else "attention"
     name = f"{kernels} of {heads}/{kv_heads} heads of {width}, window {window}, cap {softcap}"
     name += "" if rows is None else f", a ring of {rows}"
     name += ", sinks" if has_sinks else ""
+    name += ", images" if images else ""
     case = Case(name, writer, ATTENTION_EXACTLY)
     held = [torch.zeros(context, kv_heads, width).double() for _ in range(2)]
-    for tokens, position in calls:
+    for at, (tokens, position) in enumerate(calls):
+        together = images[at] if images else 0
         q, k, v = (
             torch.randn(1, tokens, count, width, generator=generator)
             for count in (heads, kv_heads, kv_heads)
@@ -71,12 +79,13 @@ def window_case(
         scores = torch.einsum("shd,chd->hsc", q[0].double(), keys) * (scale or width**-0.5)
         if softcap is not None:
             scores = softcap * torch.tanh(scores / softcap)
-        scores = scores.masked_fill(~seen(tokens, position, window), -torch.inf)
+        scores = scores.masked_fill(~seen(tokens, position, window, together), -torch.inf)
         if has_sinks:
             scores = torch.cat((scores, sinks.double()[:, None, None].expand(-1, tokens, 1)), -1)
         weights = scores.softmax(-1)[..., :end]
         out = torch.einsum("hsc,chd->shd", weights, values)[None]
-        case.call([q, k, v, position, position], [out, out])
+        given = [together] if images else []
+        case.call([q, k, v, position, position, *given], [out, out])
     return case
 
 
@@ -99,4 +108,7 @@ def cases() -> Iterator[Case]:
     yield window_case(6, 2, 8, 700, LONG, window=None, has_sinks=True)
     yield window_case(4, 2, 16, 160, AROUND, window=9, rows=9 + 40 - 1)
     yield window_case(3, 1, 6, 160, AROUND, window=33, rows=80)
+    images = [0, 1, 33, 0, 24, 7, 0, 40, 7]
+    yield window_case(4, 2, 16, 160, AROUND, window=None, images=images)
+    yield window_case(4, 2, 16, 160, AROUND, window=9, rows=9 + 40 - 1, images=images)
     yield window_case(2, 1, 8, 700, FAR_AROUND, window=300, rows=300 + 128 - 1)

@@ -41,3 +41,13 @@ def with_new_kernels(cases: Iterable[Case], target: KernelTarget) -> list[Case]:
             found.append(case)
         seen |= parts
     return found
+
+
+def thinned(cases: Iterable[Case], once: list[Case], first: int = 0) -> list[Case]:
+    """Return the cases of `once`, which bring a kernel, and every second of the others.
+
+    All shapes are tried by the portable kernels; by each of the others a half is enough.
+    """
+    known = {case.name for case in once}
+    others = [case for case in cases if case.name not in known]
+    return [*once, *others[first::2]]

@@ -4,7 +4,7 @@ import pytest
 
 from py_runtime.gpu.kernel_target import FLOAT_KERNELS
 from tests.golden import Case, check
-from tests.ops.new_kernels import IN_FLOATS, with_new_kernels
+from tests.ops.new_kernels import IN_FLOATS, thinned, with_new_kernels
 from tests.ops.test_memory_kernels import LEAST
 from tests.ops.test_mixed_kinds import FEW_BUFFERS
 from tests.ops.test_ops import CASES
@@ -18,12 +18,12 @@ IN_BLOCKS: list[Case] = [*filter(multiplies_blocks, CASES), *FEW_BUFFERS]
 ONCE = with_new_kernels(IN_BLOCKS, IN_FLOATS)
 
 
-@pytest.mark.parametrize("case", IN_BLOCKS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", thinned(IN_BLOCKS, ONCE), ids=lambda case: case.name)
 def test_op_equals_torch_by_floats(case: Case, native: NativeRunner) -> None:
     check(case, native, FLOAT_KERNELS)
 
 
-@pytest.mark.parametrize("case", IN_BLOCKS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", thinned(IN_BLOCKS, ONCE, 1), ids=lambda case: case.name)
 def test_op_equals_torch_by_floats_in_large_tiles(case: Case, native: NativeRunner) -> None:
     check(case, native, FLOAT_KERNELS, enough_tiles=1)
 

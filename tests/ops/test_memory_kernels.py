@@ -4,7 +4,7 @@ import pytest
 
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from tests.golden import Case, check
-from tests.ops.new_kernels import MEMORY, with_new_kernels
+from tests.ops.new_kernels import MEMORY, thinned, with_new_kernels
 from tests.ops.wide_cases import WIDE
 from tests.runners import NativeRunner, PageRunner
 
@@ -18,7 +18,7 @@ LEAST = {
 ONCE = with_new_kernels(WIDE, MEMORY)
 
 
-@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", thinned(WIDE, ONCE), ids=lambda case: case.name)
 def test_op_equals_torch_by_memory(case: Case, native: NativeRunner) -> None:
     check(case, native, MEMORY_KERNELS)
 

@@ -1,6 +1,7 @@
 """Passes on whole decoders: the same numbers from fewer kernels."""
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,16 @@ def make(family: str, folder: Path) -> Decoder:
     return Decoder(dump_program(graph.program), constants, calls)
 
 
-@pytest.mark.parametrize("target", ["alone", "shared", "subgroups", "memory"])
-@pytest.mark.parametrize("family", FAMILIES)
+TARGETS = ("alone", "shared", "subgroups", "memory")
+# Each family and each target once; `make test-all` has all pairs.
+FIRST = [*zip(FAMILIES, ("shared", "memory", "alone", "subgroups"), strict=True)]
+PAIRS = [
+    pytest.param(*pair, marks=[] if pair in FIRST else [pytest.mark.thorough])
+    for pair in product(FAMILIES, TARGETS)
+]
+
+
+@pytest.mark.parametrize(("family", "target"), PAIRS)
 def test_fused_equals_unfused(
     decoders: dict[str, Decoder], native: NativeRunner, family: str, target: str
 ) -> None:

@@ -9,6 +9,7 @@ from tools.files import ROOT
 from tools.mutants import Copy, changes, mutant_of, native_sources, room_tests, sample
 from tools.nearest_first import nearest
 
+pytestmark = pytest.mark.thorough  # of a tool that is run now and then
 TOY = '''"""A toy: 1 < 2."""
 
 MAX_SIZE = 8

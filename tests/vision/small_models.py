@@ -14,8 +14,9 @@ from py_runtime.folder.file_names import TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.gguf.container import HeaderWalk
 from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.tokens import Tokenizer
-from py_runtime.vision.config import Preprocessing, TowerConfig
-from py_runtime.vision.tensors import checkpoint_name, expected_shapes, gguf_name
+from py_runtime.vision.sight import Sight
+from py_runtime.vision.siglip import SiglipSizes
+from py_runtime.vision.smolvlm import SmolVlm
 from tests.gguf.small import CONTROL, LETTERS, MERGES, NORMAL
 from tests.gguf.written import Tensor, file
 
@@ -38,17 +39,15 @@ TEMPLATE = (
     "{% elif line['type'] == 'image' %}<image>{% endif %}{% endfor %}<end_of_utterance>\n"
     "{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
 )
-CONFIG = TowerConfig(
-    SIDE,
-    PATCH,
-    TOWER_WIDTH,
-    TOWER_HIDDEN,
-    LAYERS,
-    TOWER_HEADS,
-    FACTOR,
-    WIDTH,
-    Preprocessing(EDGE),
+SIZES = SiglipSizes(
+    patch=PATCH,
+    width=TOWER_WIDTH,
+    hidden=TOWER_HIDDEN,
+    layers=LAYERS,
+    heads=TOWER_HEADS,
+    positions=(SIDE // PATCH) ** 2,
 )
+CONFIG = SmolVlm(sizes=SIZES, out=WIDTH, side=SIDE, factor=FACTOR, edge=EDGE)
 
 
 def make_model() -> PreTrainedModel:
@@ -233,12 +232,18 @@ def projector_file(model: PreTrainedModel, **changes: Any) -> np.ndarray:
         "general.type": "mmproj",
         **{f"clip.{key}": value for key, value in keys.items()},
     }
-    state = model.state_dict()
-    tensors = [
-        Tensor.floats(gguf_name(own), state[checkpoint_name(own)].float().numpy())
-        for own in expected_shapes(CONFIG)
-    ]
-    return np.frombuffer(file(metadata, tensors), np.uint8)
+    return np.frombuffer(file(metadata, tower_tensors(model, CONFIG)), np.uint8)
+
+
+def tower_tensors(model: PreTrainedModel, sight: Sight) -> list[Tensor]:
+    """Return a tower's tensors as mmproj files have them."""
+    state = {name: tensor.float().numpy() for name, tensor in model.state_dict().items()}
+    found = []
+    for own in sight.shapes():
+        ending = sight.checkpoint_name(own)
+        (values,) = (state[name] for name in state if f".{name}".endswith(f".{ending}"))
+        found.append(Tensor.floats(sight.gguf_name(own), values + (own in sight.norms_from_one)))
+    return found
 
 
 def encode(model: np.ndarray, text: str) -> list[int]:

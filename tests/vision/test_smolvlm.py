@@ -115,7 +115,8 @@ def test_requests_have_images_as_addresses(cpu: CpuRunner) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"projector_type": "gemma3"}, "projector of the type 'gemma3'"),
+        ({"projector_type": "ldp"}, "projector of the type 'ldp'"),
+        ({"projector_type": "gemma3"}, "belongs to another model: it is Gemma 3's"),
         ({"vision.image_size": 64}, "has the shape"),
         ({"vision.patch_size": 6}, "cannot be put together"),
         ({"vision.attention.head_count": 5}, "5 heads do not share 24 columns"),

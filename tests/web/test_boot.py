@@ -68,10 +68,8 @@ def test_modules_that_the_snapshot_lacks_are_fetched(started: Watched) -> None:
     assert any("/numpy-" in url for url in started.requests)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [{"body": "no snapshot at all"}, pytest.param({"status": 404}, marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough  # test_failures.py has a page that goes on without it
+@pytest.mark.parametrize("answer", [{"body": "no snapshot at all"}, {"status": 404}])
 def test_python_starts_without_its_snapshot(
     browser: Browser, site_url: str, answer: dict[str, Any]
 ) -> None:

@@ -100,7 +100,7 @@ def test_a_token_shows_what_else_could_stand_there_and_what_was_cut(answered: Us
     box = choices(answered)
     expect(box).to_be_visible()
     rows = box.locator(".choice-row")
-    assert rows.count() in (10, 11), "the ten best, and the token itself"
+    until(answered.page, lambda: rows.count() in (10, 11), "the ten best, and the token itself")
     expect(box.locator("[data-here]")).to_have_count(1)
     expect(box.locator("[data-cut]").first).to_contain_text(re.compile("top [kp]"))
     assert box.locator("[data-cut]").count() >= 5, "top k leaves five"
@@ -183,7 +183,8 @@ def test_how_expected_the_users_own_words_are(answered: User) -> None:
     question = answered.questions.last
     question.get_by_role("button", name="How expected is this?").click()
     tokens = shown_tokens(question)
-    assert "".join(tokens.all_inner_texts()) == "the quick brown fox"
+    words = "the quick brown fox"
+    until(answered.page, lambda: "".join(tokens.all_inner_texts()) == words, "all of them")
     tokens.nth(2).hover()
     expect(choices(answered).locator(".choice-row").first).to_be_disabled()
     assert answered.faults_of_access() == []

@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
-from tests.web.user import Desk, User
+from tests.web.user import Desk, User, until
 
 pytestmark = pytest.mark.browser
 
@@ -60,6 +60,12 @@ def dock_of(user: User) -> Locator:
     return user.page.get_by_role("complementary", name="Look inside")
 
 
+def box_of(element: Locator) -> FloatRect:
+    box = element.bounding_box()
+    assert box
+    return box
+
+
 def look_inside(page: Page) -> None:
     page.get_by_role("button", name="Look inside").click()
 
@@ -92,7 +98,7 @@ def test_panels_keep_what_is_in_them(user: User) -> None:
     expect(dock.get_by_label("Note")).to_have_value("work of an hour")
     dock.get_by_role("button", name="Close the panel").click()
     expect(dock).to_be_hidden()
-    assert "#" not in page.url
+    expect(page).to_have_url(user.url)
     look_inside(page)
     expect(dock.get_by_role("heading", name="Circles")).to_be_visible()
     assert user.complaints == []
@@ -116,37 +122,30 @@ def test_it_is_resized_and_stays_so(user: User) -> None:
     page, dock = user.page, dock_of(user)
     look_inside(page)
     handle = dock.get_by_role("separator")
-    before = dock.bounding_box()
-    assert before
+    before = box_of(dock)
     handle.press("ArrowLeft")
     handle.press("ArrowLeft")
-    wider = dock.bounding_box()
-    assert wider
-    assert wider["width"] > before["width"]
+    until(page, lambda: box_of(dock)["width"] > before["width"], "it is wider")
+    wider = box_of(dock)
     page.mouse.move(wider["x"], wider["y"] + 300)
     page.mouse.down()
     page.mouse.move(page.viewport_size["width"] - 420, 300)  # type: ignore[index]
     page.mouse.up()
     page.mouse.move(10, 10)
-    dragged = dock.bounding_box()
-    assert dragged
-    assert abs(dragged["width"] - 420) < 6
+    until(page, lambda: abs(box_of(dock)["width"] - 420) < 6, "it is as wide as it was dragged")
+    dragged = box_of(dock)
     page.reload()
     expect(dock).to_be_visible()  # the address has it
-    again = dock.bounding_box()
-    assert again
-    assert abs(again["width"] - dragged["width"]) < 2
+    until(page, lambda: abs(box_of(dock)["width"] - dragged["width"]) < 2, "it is as wide again")
     page.set_viewport_size({"width": 390, "height": 800})
-    below = dock.bounding_box()
-    assert below
-    assert (below["x"], below["width"]) == (0, 390)
-    assert below["y"] > 300
     expect(handle).to_have_attribute("aria-orientation", "horizontal")
+    until(page, lambda: box_of(dock)["width"] == 390, "it is as wide as the window")
+    below = box_of(dock)
+    assert below["x"] == 0
+    assert below["y"] > 300
     expect(user.composer).to_be_in_viewport()
     handle.press("Home")
-    low = dock.bounding_box()
-    assert low
-    assert low["height"] < below["height"]
+    until(page, lambda: box_of(dock)["height"] < below["height"], "it is lower")
 
 
 def test_a_link_opens_it_with_its_settings(user: User) -> None:
@@ -155,6 +154,7 @@ def test_a_link_opens_it_with_its_settings(user: User) -> None:
     panel = page.locator("#panel-circles")
     expect(panel).to_have_attribute("data-settings", '{"layer":"3"}')
     dock_of(user).get_by_role("button", name="Copy link").click()
+    expect(user.notices).to_contain_text("Copied.")
     assert page.evaluate("navigator.clipboard.readText()") == f"{user.url}#panel=circles&layer=3"
     page.evaluate("location.hash = '#panel=no-such-panel'")
     expect(dock_of(user).get_by_role("heading", name="Circles")).to_be_visible()
@@ -191,7 +191,7 @@ def test_pictures_and_data_are_exported(user: User) -> None:
     assert table == 'name,values,more\r\n"one, two","[1,2]",\r\nb,,NaN\r\n'
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_everybody_can_use_it(user: User, scheme: str) -> None:
     user.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     user.page.evaluate("location.hash = '#panel=circles&slow=1'")

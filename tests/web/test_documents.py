@@ -71,7 +71,7 @@ def reading(browser: Browser, toy_site_url: str) -> Iterator[User]:
     user.composer.press("Enter")
     box = user.page.locator("#tooLong")
     expect(box).to_be_visible()
-    assert box.get_by_role("button").first.inner_text() == SEARCH
+    expect(box.get_by_role("button").first).to_have_text(SEARCH)
     box.get_by_role("button", name=SEARCH).click()
     chip = user.page.locator("#attached li")
     expect(chip).to_have_text("report.pdf · 300 pages · searched for each question")
@@ -113,7 +113,7 @@ def test_regenerating_uses_the_same_passages(reading: User) -> None:
     before, shown = sent(reading), quotes(reading).all_inner_texts()
     reading.regenerate()
     assert sent(reading) == before
-    assert quotes(reading).all_inner_texts() == shown
+    expect(quotes(reading)).to_have_text(shown, use_inner_text=True)
 
 
 def test_exports_say_which_passages_were_used(reading: User) -> None:

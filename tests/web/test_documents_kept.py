@@ -162,13 +162,50 @@ def test_what_is_learnt_is_kept_and_goes_with_the_chat(desk: Desk) -> None:
     assert user.complaints == []
 
 
+STORED_ENCODER = """async () => {
+    localStorage.inpageEncoder = "local:small";
+    const [own] = await inpage.models();
+    const encoder = {name: "small", path: "local:small", stored: true, messages: [], size: 1e7};
+    inpage.models = async () => [own, encoder];
+    globalThis.loads = [];
+    inpage.load = async (where, {keep}) => {
+        loads.push([where, keep]);
+        if (globalThis.isFull) throw new Error("there is no room for it");
+        inpage.loaded = {...inpage.loaded}; // as the engine tells of the model that answers
+        return {name: "small", is_encoder: true};
+    };
+    await (await import("/ui/models.js")).listModels();
+}"""
+
+
+def test_an_encoder_that_is_stored_is_loaded_to_search_by(desk: Desk) -> None:
+    """Beside the model that answers, and once."""
+    user = desk.tab()
+    user.page.evaluate(ENGINE)
+    user.page.evaluate(STORED_ENCODER)
+    ask_about(user, SEARCH)
+    user.answered()
+    user.ask("And now?")
+    expect(user.answers.last.locator(".quotes button")).to_contain_text("long.txt · line 1")
+    assert user.page.evaluate("loads") == [["local:small", True]]
+    user.page.evaluate("() => { inpage.loaded = {...inpage.loaded}; }")  # another load
+    user.page.evaluate("() => { globalThis.isFull = true; }")
+    for question in ("And then?", "And at last?"):
+        user.ask(question)
+        expect(user.answers.last.locator(".quotes button")).to_contain_text("long.txt · line 1")
+    assert user.page.evaluate("loads") == [["local:small", True]] * 2, "it is not tried again"
+    assert user.complaints == []
+
+
 def test_learning_can_be_cancelled(tab: User) -> None:
     tab.page.evaluate("globalThis.isStuck = true")
     ask_about(tab, SEARCH)
     tab.answered()
     line = tab.page.locator("#notices .learning")
     expect(line).to_contain_text("Learning what long.txt is about")
-    assert line.locator("progress").evaluate("bar => [bar.value, bar.max]") == [2, 4]
+    shown = "bar => [bar.value, bar.max]"
+    progress = line.locator("progress")
+    until(tab.page, lambda: progress.evaluate(shown) == [2, 4], "half of it is learnt")
     before = tab.page.evaluate(VECTORS)
     line.get_by_role("button", name="Cancel").click()
     expect(line).to_have_count(0)

@@ -164,6 +164,7 @@ def greedy(user: User) -> str:
     return str(user.page.evaluate("code => inpage.python(code)", code))
 
 
+@pytest.mark.thorough  # the GPU; tests/glass/test_kernel_lab.py has the lab natively
 def test_a_kernel_is_edited_tried_kept_and_taken_back(on_gpu: User) -> None:
     before = greedy(on_gpu)
     lab = panel(on_gpu, "kernel_lab", "Kernel lab", "&kernel=reduce/rms_norm")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from playwright.sync_api import FilePayload, Locator, expect
 from tests.glass.written_autoencoders import NAME, autoencoder_files, random_tensors
 from tests.web.test_engine_room import exported, panel
 from tests.web.test_looks import assert_accessible
-from tests.web.user import User
+from tests.web.user import User, until
 
 pytestmark = pytest.mark.browser
 
@@ -79,9 +80,9 @@ def test_tokens_are_tinted_by_the_feature_that_is_chosen(user: User, dropped: Lo
     most = max(values[1:])  # the first token's activations are of another size
     for value, (_, share) in zip(values, tints, strict=True):
         assert float(share.removesuffix("%")) == pytest.approx(min(60 * value / most, 60), abs=1)
-    assert f"feature={name}" in user.page.url
-    assert "count=32" in user.page.url
-    assert "quick" not in user.page.url
+    expect(user.page).to_have_url(re.compile(f"feature={name}"))
+    expect(user.page).to_have_url(re.compile("count=32"))
+    expect(user.page).not_to_have_url(re.compile("quick"))
     dropped.locator(".cell").first.click()
     expect(tokens.first).to_have_attribute("aria-pressed", "true")
 
@@ -103,7 +104,11 @@ def test_a_feature_steers_until_it_is_removed(user: User, dropped: Locator) -> N
     slider = dropped.get_by_role("slider", name="Strength of feature")
     expect(slider).to_be_visible()
     strength = user.page.evaluate("inpage.glass('autoencoder').then(it => it.steered[0].strength)")
-    assert float(slider.input_value()) == pytest.approx(strength)
+    until(
+        user.page,
+        lambda: float(slider.input_value()) == pytest.approx(strength),
+        "the slider stands at its strength",
+    )
     assert_accessible(user, state="a feature that steers")
     slider.focus()
     user.page.keyboard.press("End")

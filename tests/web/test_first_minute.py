@@ -69,8 +69,8 @@ def test_a_strangers_first_minute(newcomer: BrowserContext, toy_site_url: str) -
     expect(visitor.questions).to_have_text([re.compile("Explain why")])
     visitor.composer.fill("And now?")
     visitor.composer.press("Enter")
-    expect(visitor.answers.last.locator(".note")).to_contain_text("4 tokens")
     expect(visitor.answers).to_have_count(2)
+    expect(visitor.answers.last.locator(".note")).to_contain_text("4 tokens")
     expect(visitor.page).to_have_title(re.compile("Explain why the sky .* · inpage"))
     assert visitor.complaints == []
     visitor.page.close()

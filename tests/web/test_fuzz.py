@@ -14,7 +14,7 @@ from tests.web.user import Desk
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 SEED = 1
-IMPORTS, SETTINGS = 60, 12
+IMPORTS, SETTINGS = 40, 8
 MESSAGES = [
     {"role": "user", "content": "Hi", "note": "", "error": ""},
     {"role": "assistant", "content": "**Hello** <b>you</b>", "note": "2 tokens", "error": ""},

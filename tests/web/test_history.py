@@ -31,14 +31,15 @@ def test_history_survives_a_reload(user: User) -> None:
     user.choose(system="Be brief.")
     user.ask("What do I see?")
     user.composer.fill("not sent yet")
-    before = user.page.locator("#messages").inner_text()
     until_kept(user, {"code": "answer_tokens", "facts": {"tokens": 16}})
+    messages = user.page.locator("#messages")
+    before = messages.inner_text()
     user.page.reload()
     expect(user.answers).to_have_count(1)
     expect(user.composer).to_have_value("not sent yet")
     expect(user.page.locator("#system")).to_have_value("Be brief.")
     expect(user.page.locator("#settings [name=max_tokens]")).to_have_value("16")
-    assert user.page.locator("#messages").inner_text() == before
+    until(user.page, lambda: messages.inner_text() == before, "all is shown as before")
     expect(user.titles).to_have_text(["What do I see?"])
 
 
@@ -227,7 +228,8 @@ def test_markdown_that_did_not_arrive_is_fetched_again_for_the_next_text(
     user = User(context.new_page(), toy_site_url)
     user.page.add_init_script(IDLE_WORKER)
     user.page.route("**/marked.js", lambda route: route.abort(), times=1)
-    user.page.goto(toy_site_url)
+    with user.page.expect_event("requestfailed", lambda request: "marked.js" in request.url):
+        user.page.goto(toy_site_url)
     user.has_opened()
     user.import_chats(chat_of("Later", "**bold**"))
     expect(user.page.locator("#messages strong")).to_have_text("bold")

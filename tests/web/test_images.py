@@ -49,6 +49,7 @@ def test_an_image_goes_with_a_question(user: User) -> None:
         "mmproj-seeing.gguf": small_models.projector_file(model),
     }
     user.drop({name: data.tobytes() for name, data in files.items()})
+    user.notices.get_by_role("button", name="Details").click()
     expect(page.get_by_role("dialog", name="Your file")).to_contain_text("show it images")
     page.keyboard.press("Escape")
     user.drop({"a.png": png()})

@@ -1,4 +1,4 @@
-"""Texts of files have records of their own in this browser: a chat that grows is written without them."""
+"""Texts of files have records of their own: a chat that grows is written without them."""
 
 from typing import Any
 

@@ -1,7 +1,9 @@
 """The GPU or the room to keep things goes away while something is kept: the chat goes on."""
 
+from collections.abc import Iterator
+
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.toy_model import NAME
 from tests.web.user import User, until
@@ -39,10 +41,16 @@ ENTRIES = """async () => {
 }"""
 
 
-@pytest.fixture(scope="session")
-def toy_site_url(gpu_toy_site_url: str) -> str:
-    """Serve pages on the GPU, which can be lost."""
-    return gpu_toy_site_url
+@pytest.fixture
+def gpu_user(browser: Browser, gpu_toy_site_url: str) -> Iterator[User]:
+    """Open a page on the GPU, which can be lost."""
+    context = browser.new_context()
+    user = User(context.new_page(), gpu_toy_site_url)
+    user.open()
+    user.load()
+    user.talk_on()
+    yield user
+    context.close()
 
 
 def kept_answer(user: User) -> str:
@@ -53,7 +61,8 @@ def kept_answer(user: User) -> str:
 
 
 @pytest.mark.thorough  # on the GPU, which is replaced with all its kernels
-def test_a_device_that_is_lost_while_a_chat_is_saved(user: User) -> None:
+def test_a_device_that_is_lost_while_a_chat_is_saved(gpu_user: User) -> None:
+    user = gpu_user
     user.choose(max_tokens="60", temperature="0")
     expected = user.text_of(user.ask(QUESTION))
     user.choose_in_menu("Delete")

@@ -122,8 +122,8 @@ def test_lines_of_a_file(with_chats: User) -> None:
     expect(panel.locator(".spot.dim")).to_have_count(1)
     panel.get_by_label("Search").fill("")
     assert_accessible(user, state="a map")
-    assert "cat" not in user.page.url
-    assert "source=file" in user.page.url
+    expect(user.page).to_have_url(re.compile("source=file"))
+    expect(user.page).not_to_have_url(re.compile("cat"))
     rows = json.loads(exported(user.page, "Data (JSON)"))
     assert [(row["line"], row["text"]) for row in rows] == [
         (1, "The cat sleeps."),
@@ -179,7 +179,7 @@ def test_lines_that_are_written_in_another_layout(with_chats: User) -> None:
     expect(spots.nth(0)).not_to_have_attribute("transform", before or "")
     facts = panel.locator(".room-facts:visible").last
     expect(facts).to_contain_text(re.compile(r"these two directions hold \d+ %"))
-    assert "layout=principal" in user.page.url
+    expect(user.page).to_have_url(re.compile("layout=principal"))
     panel.get_by_label("Places").select_option("neighbours")
 
 
@@ -206,7 +206,7 @@ def test_it_can_be_stopped(with_chats: User) -> None:
     until(user.page, lambda: progress.locator("progress").get_attribute("value"), "progress")
     progress.get_by_role("button", name="Stop").click()
     expect(progress).to_be_hidden()
-    assert spots_of(panel).count() == before
+    expect(spots_of(panel)).to_have_count(before)
     expect(panel.locator(".error")).to_be_empty()
     assert user.text_of(user.ask("Go on")), "the model is free"
 

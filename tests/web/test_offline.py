@@ -20,6 +20,7 @@ from tools.vendor import VENDOR
 
 pytestmark = pytest.mark.browser
 
+LIBRARIES = ("dompurify.js", "idb.js", "marked.js")  # which every page asks for
 KEEP = "import('/ui/service_worker.js').then(({keepOffline}) => keepOffline())"
 ASK_TO_KEEP = """() => new Promise(resolve => {
     const {serviceWorker} = navigator;
@@ -63,9 +64,13 @@ def asked() -> list[str]:
 
 @pytest.fixture
 def url(web: Path, tmp_path: Path, asked: list[str]) -> Iterator[str]:
-    """Serve little of Python: nobody starts it, and a browser hashes all that it keeps."""
+    """Serve little of Python and few libraries: a browser hashes all that it keeps."""
     pyodide, wheels, snapshots = make_python(tmp_path)
-    site = Site(web, pyodide, VENDOR, wheels, snapshots, None)
+    vendor = tmp_path / "vendor"
+    vendor.mkdir()
+    for name in LIBRARIES:
+        shutil.copy(VENDOR / name, vendor)
+    site = Site(web, pyodide, vendor, wheels, snapshots, None)
     app = create_app(site, VariantStore(tmp_path / "cache"))
 
     async def listening(scope: Scope, receive: Receive, send: Send) -> None:

@@ -73,7 +73,7 @@ def test_without_an_adapter(without_gpu: Browser, choosing_site_url: str, toy_mo
     expect(panel.locator("p.processor")).to_have_text(re.compile(RUNNING.pattern + " A graphics"))
     expect(panel.get_by_text("Models run on your graphics card")).to_be_hidden()
     expect(panel.get_by_text("No graphics card is in use").first).to_be_hidden()
-    panel.get_by_text("Technical details").first.click()
+    panel.locator("#loadedName").click()
     panel.get_by_role("button", name="Verify on this machine").click()
     expect(panel.locator("#verdict")).to_contain_text("This browser and processor compute")
     page.keyboard.press("Escape")

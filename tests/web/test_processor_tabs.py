@@ -56,6 +56,7 @@ def test_two_tabs_answer_at_the_same_time(tabs: list[Page], greedy: Greedy) -> N
     tabs[0].context.close()
 
 
+@pytest.mark.thorough  # sleeps for as long as a thread may take
 def test_a_tab_that_sleeps_in_the_background_goes_on_later(
     browser: Browser, tabs: list[Page], greedy: Greedy
 ) -> None:

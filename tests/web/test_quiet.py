@@ -135,6 +135,24 @@ def test_any_answer_can_be_written_anew_by_another_model(desk: Desk) -> None:
     assert user.complaints == []
 
 
+def test_two_models_are_compared_on_a_question(desk: Desk) -> None:
+    """One after the other: memory need not suffice for both."""
+    user = desk.tab()
+    user.page.evaluate(MORE)
+    user.page.evaluate("inpage.loaded.name = 'a'")
+    answer = user.ask("First")
+    answer.get_by_role("button", name="More").click()
+    user.page.get_by_role("menuitem", name="Compare with b").click()
+    compared = user.page.get_by_role("dialog", name="Compare versions")
+    expect(compared).to_be_visible()
+    chosen = compared.locator("option:checked")
+    expect(chosen).to_contain_text(["1 · a · ", "2 · b · "])
+    assert user.faults_of_access() == []
+    user.page.keyboard.press("Escape")
+    expect(user.answers.last.locator(".which")).to_have_text("2/2")
+    assert user.complaints == []
+
+
 def test_a_better_model_is_suggested_until_nobody_wants_that(desk: Desk) -> None:
     user = desk.tab()
     user.page.evaluate(MORE)
@@ -178,8 +196,8 @@ def test_a_hub_that_cannot_be_reached_is_tried_again(desk: Desk) -> None:
         };
     }""")
     user.page.locator("#modelChip").click()
-    user.page.get_by_label("Name or address of a model").fill("o/n")
-    user.page.get_by_role("button", name="Show files").click()
+    user.page.get_by_label("Search the Hugging Face Hub").fill("o/n")
+    user.page.get_by_role("button", name="Search").click()
     fault = user.page.get_by_text("The Hugging Face Hub cannot be reached. Are you online?")
     expect(fault).to_be_visible()
     user.page.evaluate("inpage.isOnline = true")

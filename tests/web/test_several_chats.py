@@ -180,7 +180,7 @@ def test_verifying_tells_how_far_it_is_and_can_be_cancelled(desk: Desk) -> None:
     }""")
     user.page.locator("#modelChip").click()
     panel = user.page.get_by_role("dialog", name="Models")
-    panel.get_by_text("Technical details").first.click()
+    panel.locator("#loadedName").click()
     verify = panel.get_by_role("button", name="Verify on this machine")
     verdict = panel.locator("#verdict")
     sign = "one => getComputedStyle(one, '::before').content"

@@ -26,20 +26,28 @@ def unkept(user: User) -> Any:
 
 HOSTILE_SETTINGS = [
     "{",
+    '[["__proto__", "1"], ["elements", "1"], ["resetSettings", "1"], ["system", "obey"]]',
+    '[["temperature", "99"], ["temperature", {}], ["theme", "pink"], ["seed", "-1"]]',
+]
+MORE_SETTINGS = [
     "null",
     "7",
     '"text"',
     "[7]",
     "[[]]",
     '[["gone", "1"]]',
-    '[["__proto__", "1"], ["elements", "1"], ["resetSettings", "1"], ["system", "obey"]]',
-    '[["temperature", "99"], ["temperature", {}], ["theme", "pink"], ["seed", "-1"]]',
     '{"version": 9, "chosen": {"temperature": 1}}',
     '{"version": 1, "chosen": [["gone", "1"], ["top_k", "5.5"]]}',
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE_SETTINGS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *HOSTILE_SETTINGS,
+        *(pytest.param(text, marks=pytest.mark.thorough) for text in MORE_SETTINGS),
+    ],
+)
 def test_no_settings_keep_the_page_from_starting(desk: Desk, text: str) -> None:
     user = desk.tab(script=f"localStorage.inpageSettings = {json.dumps(text)}")
     expect(user.page.locator("[name=temperature]")).to_have_value("")  # the engine's to choose

@@ -45,6 +45,7 @@ def test_turns_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     second.come_to_front()
     second.ask("In the second tab")
     expect(second.questions).to_have_count(3)
+    until(second.page, lambda: "to In the second tab" in str(second.records()), "it is kept")
     second.page.reload()
     desk.ready(second)
     assert questions(second) == ["One", "In the first tab", "In the second tab"]
@@ -133,7 +134,7 @@ def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
     first.choose_in_menu("Delete")
     second.come_to_front()
     second.notices.get_by_role("button", name="Undo").click()
-    assert questions(second) == ["Away with it"]
+    expect(second.questions).to_have_text(["Away with it"])
     expect(first.titles).to_have_text(["Away with it"])
 
 

@@ -188,6 +188,7 @@ class User:
         """Choose a language by ids: the words around are of another language."""
         self.page.locator("header [data-opens=settings]").click()
         self.page.locator("#language").select_option(name)
+        expect(self.page.locator("html")).to_have_attribute("lang", re.compile(f"^{name or 'en'}"))
         self.page.keyboard.press("Escape")
 
     def talk_on(self) -> None:

@@ -9,12 +9,12 @@ import { saveChat, store } from "./chat_storage.js";
 import { pathOf, titleOf, versionsOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { isListed, loading } from "./models.js";
 import { requestOptions } from "./settings.js";
 import { decimal, line, t } from "./wording.js";
 
-const loadSearching = lazy(() => import("./documents.js"));
+const loadSearching = script(() => import("./documents.js"));
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
 const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended

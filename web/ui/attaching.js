@@ -12,7 +12,7 @@ import { page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { chosenFolder, filesIn, imageOf, textOf, textOfFolder, textOfPdf } from "./file_contents.js";
 import { chipOf, factsOf, loadStyles, showPicture } from "./file_views.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
 import { requestOptions } from "./settings.js";
 import { faultOf, inWords, line, t } from "./wording.js";
@@ -22,7 +22,7 @@ const MAX_PDF_BYTES = 50_000_000;
 const IMAGE = /\.(png|jpe?g|webp|gif)$/i; // by its name, or, pasted, by its type
 
 const { attached, draft, tooLong } = page;
-const loadFiles = lazy(() => import("./chat_files.js"));
+const loadFiles = script(() => import("./chat_files.js"));
 
 /** Takes files and folders in, as what they hold, in their order. @type {(given: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
 export async function attach(given, entries = []) {

@@ -5,15 +5,15 @@ import { shown } from "./chats.js";
 import { files as attached, isNearLimit, send } from "./composer.js";
 import { page } from "./elements.js";
 import { on } from "./events.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived } from "./notices.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors|npz)$/i;
 
 const { attachFiles, attachFolder, composer, draft, dropZone } = page;
-const loadAttaching = lazy(() => import("./attaching.js"));
-const loadViews = lazy(() => import("./file_views.js"));
-const loadModelFiles = lazy(() => import("./model_files.js"));
+const loadAttaching = script(() => import("./attaching.js"));
+const loadViews = script(() => import("./file_views.js"));
+const loadModelFiles = script(() => import("./model_files.js"));
 
 /** @type {(files: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
 const attach = async (files, entries) => (await arrived(loadAttaching()))?.attach(files, entries);

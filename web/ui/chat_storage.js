@@ -7,7 +7,7 @@
 import { chats, isDeleted, unsaved } from "./chats.js";
 import { page, partOf } from "./elements.js";
 import { emit } from "./events.js";
-import { lazy, library } from "./lazy.js";
+import { library, script } from "./lazy.js";
 import { notify } from "./notices.js";
 import { t } from "./wording.js";
 
@@ -19,7 +19,7 @@ const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as suc
 const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
 
 const loadIdb = library("idb.js");
-const loadReading = lazy(() => import("./chat_reading.js"));
+const loadReading = script(() => import("./chat_reading.js"));
 
 /** @type {typeof import("./chat_reading.js")} */
 let reading; // what reads and merges chats: here before the database is

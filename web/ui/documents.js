@@ -13,7 +13,9 @@ import { on } from "./events.js";
 import { searchedIn } from "./file_views.js";
 import { lazy, library } from "./lazy.js";
 import { splitReasoning } from "./markdown/reasoning.js";
+import { models } from "./models.js";
 import { notify, patience } from "./notices.js";
+import { recall } from "./settings.js";
 import { faultOf, t } from "./wording.js";
 
 /** @typedef {Omit<Passage, "text">} Found */
@@ -69,6 +71,7 @@ function roomOf() {
 /** @type {(mine: Answer, files: Attachment[], path: ChatMessage[], question: ChatMessage, settings: Record<string, any>) => Promise<Sources>} */
 async function passagesFor(mine, files, path, question, settings) {
   const { chat: { system }, abort: { signal } } = mine;
+  await loadEncoder(mine, signal);
   tell(mine, files.length > 1 ? t`Searching your files…` : t`Searching ${files[0].name}…`);
   const { context, room } = roomOf();
   const asked = { ...question, sources: sourcesOf([]) };
@@ -104,6 +107,27 @@ const numbered = (passages, content) => wholeOf({ content, attachments: passages
 
 /** @type {(title: string, text: string) => Attachment} */
 const asFile = (title, text) => ({ name: title, title, kind: "text", text, bytes: 0, pages: 0, starts: [], tokens: 0, whole: 0 });
+
+/** The encoder that was loaded beside a model, to search by: no other load keeps it. @type {{ name: string, beside: unknown } | undefined} */
+let encoder;
+
+const encoderName = () => (encoder && encoder.beside === inpage.loaded ? encoder.name : "");
+
+/** Loads the encoder that this browser stores, if it does, beside the model that answers. @type {(mine: Answer, signal: AbortSignal) => Promise<void>} */
+async function loadEncoder(mine, signal) {
+  const found = models.find(({ path, stored }) => stored && path === recall("inpageEncoder"));
+  if (!found || inpage.loaded?.path === found.path || encoderName() || isRefused) return;
+  tell(mine, t`Loading ${found.name}…`);
+  try {
+    const { name } = await inpage.load(found.path, { keep: true, signal });
+    encoder = { name, beside: inpage.loaded };
+  } catch {
+    signal.throwIfAborted();
+    isRefused = true; // there is no room for it, say: words find passages, too
+  }
+}
+
+let isRefused = false; // in this visit
 
 // ---- summaries of parts
 
@@ -223,7 +247,7 @@ async function learn(files) {
 /** @param {Attachment} file */
 async function learnFile(file) {
   const id = /** @type {string} */ (file.search);
-  const key = `${id} ${inpage.loaded?.name}`;
+  const key = `${id} ${encoderName() || inpage.loaded?.name}`;
   if (settled.has(key) || !isInChats(id)) return;
   const stopping = new AbortController();
   const line = lineFor(file, () => {

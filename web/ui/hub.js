@@ -1,16 +1,20 @@
-// Models of the Hugging Face Hub, in the panel of models. The Hub is asked once the user allows it, and nothing goes there
-// before; they can take that back.
+// Models of the Hugging Face Hub, in the panel of models: found by words, and the files of one to choose from. The Hub is asked
+// once the user allows it, and nothing goes there before; they can take that back.
 
-/** @import { HubChoice, HubFiles, InpageError } from "../inpage.js" */
+/** @import { HubChoice, HubFiles, HubFound, InpageError } from "../inpage.js" */
 
 import { copyOf, page, partOf } from "./elements.js";
-import { emit } from "./events.js";
+import { emit, on } from "./events.js";
 import { fitWords } from "./model_fit.js";
-import { faultOf, inWords, line, t, tell } from "./wording.js";
+import { models } from "./models.js";
+import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
 
 const KEY = "inpageHub";
 
-const { hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubStatus, models: panel } = page;
+const ADDRESS = /^(?:hf:|https?:\/\/)|^[\w.-]+\/[\w.-]/i; // else it is words to search for
+const BYTES_PER_PARAMETER = 0.61; // of a model at Q4_K_M, which is chosen first
+
+const { hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubResults, hubStatus, models: panel } = page;
 /** @type {HubFiles | undefined} */
 let found;
 let looks = 0; // only what was asked for last is shown
@@ -21,24 +25,38 @@ let asking;
 
 // ---- a repository
 
-page.hubRetry.onclick = () => look(hubName.value);
+/** Goes to where the field leads: to a model, or to those that are found by its words. */
+const go = () => (ADDRESS.test(hubName.value.trim()) ? look(hubName.value) : search(hubName.value));
+
+page.hubRetry.onclick = go;
 hubForm.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
-  look(hubName.value);
+  go();
 };
 
 /** Shows which files a repository has. @param {string} where */
-export async function look(where) {
-  const mine = ++looks;
+export function look(where) {
   hubName.value = where;
+  return ask(() => inpage.hubFiles(where), showFiles);
+}
+
+/** Shows which models are found by words. @param {string} words */
+function search(words) {
+  hubResults.replaceChildren();
+  return ask(() => inpage.hubSearch(words), showResults);
+}
+
+/** @type {<Answer>(question: () => Promise<Answer>, show: (answer: Answer) => void) => Promise<void>} */
+async function ask(question, show) {
+  const mine = ++looks;
   hubChoices.hidden = true;
   hubError.textContent = "";
-  page.hubRetry.hidden = true;
+  page.hubRetry.hidden = page.hubGate.hidden = true;
   hubStatus.textContent = t`Contacting the Hub…`;
   hubLook.disabled = true;
   try {
-    const answer = await inpage.hubFiles(where);
-    if (mine === looks) showFound(answer);
+    const answer = await question();
+    if (mine === looks) show(answer);
   } catch (error) {
     if (mine === looks) showFault(/** @type {InpageError} */ (error));
   }
@@ -49,20 +67,56 @@ export async function look(where) {
 }
 
 /** @param {InpageError} error */
-function showFault(error) {
+async function showFault(error) {
   const isUnreachable = error.code === "network_error" && !error.reason; // else the Hub has answered
   hubError.textContent = isUnreachable ? t`The Hugging Face Hub cannot be reached. Are you online?` : `${faultOf(error)}.`;
   page.hubRetry.hidden = !isUnreachable;
-  if (error.code === "hub_access") {
-    hubAccess.open = true;
-    page.hubToken.focus();
-  }
+  if (error.code !== "hub_access") return;
+  hubAccess.open = true;
+  page.hubToken.focus();
+  page.hubGate.href = await pageOf(repositoryOf(hubName.value));
+  page.hubGate.hidden = false;
+}
+
+/** Gives the owner/name that an address has. @param {string} where */
+const repositoryOf = (where) => where.trim().replace(/^hf:|^https?:\/\/[^/]+\//, "").split(/[/@]/, 2).join("/");
+
+/** Gives the address of a model's page on the Hub. @param {string} name */
+const pageOf = async (name) => `${(await inpage.ready).hub}/${name}`;
+
+/** @param {HubFound[]} results */
+function showResults(results) {
+  hubResults.replaceChildren(...results.map(({ name, downloads, licence, gated, parameters }) => {
+    const size = parameters * BYTES_PER_PARAMETER;
+    const words = line(size > 0 && t`about ${inWords(size)}`, fitWords(size), t`${decimal(downloads)} downloads`);
+    return entryOf({ name, words, facts: line(t`licence: ${licence}`, gated && t`gated: its owner asks you to accept terms first`), address: name });
+  }));
+  if (!results.length) hubError.textContent = t`The Hub has no model of that name with GGUF files.`;
+  else hubResults.scrollIntoView({ block: "nearest" });
+}
+
+/** Makes the row of a model whose files can be shown. @type {(entry: Record<"name" | "words" | "facts" | "address", string>) => HTMLElement} */
+function entryOf({ name, words, facts, address }) {
+  const row = copyOf(page.shelfRow);
+  const button = partOf(row, "choose");
+  partOf(row, "name").textContent = name;
+  partOf(row, "words").textContent = words;
+  partOf(row, "facts").textContent = facts;
+  button.ariaLabel = t`Choose ${name}`;
+  button.onclick = () => {
+    hubName.scrollIntoView({ block: "center" });
+    look(address);
+  };
+  return row;
 }
 
 /** @param {HubFiles} answer */
-function showFound(answer) {
+async function showFiles(answer) {
   found = answer;
   page.hubFound.textContent = line(answer.name, t`licence: ${answer.licence}`, answer.gated && t`gated`, t`commit ${answer.commit.slice(0, 7)}`);
+  page.hubTerms.textContent = answer.gated ? t`Its owner gives it to those who accept the terms: do that on the model's page, signed in, then use a token of yours below.`
+    : t`The licence says what you may do with the model and its answers.`;
+  page.hubPage.href = await pageOf(answer.name);
   page.hubFiles.replaceChildren(...answer.files.map((choice) => rowOf(choice, choice.address === answer.default)));
   hubError.textContent = answer.error ? `${(typeof answer.fault === "object" && tell(answer.fault)) || answer.error}.` : "";
   hubChoices.hidden = !answer.files.length;
@@ -79,7 +133,7 @@ function rowOf(choice, isDefault) {
   const radio = /** @type {HTMLInputElement} */ (row.querySelector("input"));
   Object.assign(radio, { value: choice.address, checked: isDefault });
   partOf(row, "kind").textContent = choice.quantisation || "GGUF";
-  partOf(row, "facts").textContent = line(tell(choice.messages), fitWords(choice.size ?? 0, choice.fits_gpu === false), isDefault && t`recommended`);
+  partOf(row, "facts").textContent = line(tell(choice.messages), choice.sees && t`sees images`, fitWords(choice.size ?? 0, choice.fits_gpu === false), isDefault && t`recommended`);
   partOf(row, "name").textContent = choice.name;
   partOf(row, "fit").textContent = (choice.unfit && tell(choice.unfit)) ?? "";
   return row;
@@ -90,7 +144,7 @@ const chosen = () => found?.files.find(({ address }) => address === new FormData
 function showChosen() {
   const choice = chosen();
   hubLoad.disabled = !choice || !choice.fits_storage;
-  if (choice) hubLoad.textContent = choice.missing ? t`Download and load (${tell(choice.messages) ?? ""})` : t`Load from this browser's storage`;
+  if (choice) hubLoad.textContent = choice.missing ? t`Use (${inWords(choice.missing)} download)` : t`Use`;
 }
 
 hubChoices.onchange = showChosen;
@@ -102,22 +156,24 @@ hubChoices.onsubmit = (/** @type {SubmitEvent} */ event) => {
 
 // ---- models worth trying
 
-async function showShelf() {
-  const shelf = await (await fetch("shelf.json")).json();
-  page.shelf.replaceChildren(...shelf.map((/** @type {Record<string, string> & { size: number }} */ entry) => {
-    const row = copyOf(page.shelfRow);
-    const button = partOf(row, "choose");
-    partOf(row, "name").textContent = entry.name;
-    partOf(row, "facts").textContent = line(t`about ${inWords(entry.size)}`, fitWords(entry.size), t`licence: ${entry.licence}`);
-    partOf(row, "words").textContent = t`Good at: ${tell({ code: entry.good_at, facts: {} }) ?? ""}`;
-    button.ariaLabel = t`Choose ${entry.name}`;
-    button.onclick = () => {
-      hubName.scrollIntoView({ block: "center" });
-      look(entry.address);
-    };
-    return row;
-  }));
+/** @type {(Record<"name" | "address" | "licence" | "good_at", string> & { size: number })[]} */
+let shelf = [];
+
+/** Shows those of the shelf that are not in this panel already. */
+function showShelf() {
+  const others = shelf.filter((entry) => !models.some((model) => isSame(model, entry)));
+  page.shelf.replaceChildren(...others.map(({ name, address, size, licence, good_at: goodAt }) => entryOf({
+    name, address,
+    words: line(t`about ${inWords(size)}`, fitWords(size)),
+    facts: line(t`Good at: ${tell({ code: goodAt, facts: {} }) ?? ""}`, t`licence: ${licence}`),
+  })));
 }
+
+/** Whether a model is the one that an entry recommends, perhaps from elsewhere. @type {(model: Record<"name" | "path", string>, entry: Record<"name" | "address", string>) => boolean} */
+const isSame = (model, { name, address }) => model.path.startsWith(`hf:${address}/`) || plain(model.name).startsWith(plain(name));
+
+/** @param {string} name */
+const plain = (name) => name.toLowerCase().replace(/[^a-z0-9.]/g, "");
 
 // ---- consent
 
@@ -144,7 +200,7 @@ function change(changes) {
 /** Gives what the engine may ask with; asks the user where they have not said. Null: nothing. */
 export async function permission() {
   if (!state.allowed) {
-    asking ??= ask().finally(() => { asking = undefined; });
+    asking ??= askUser().finally(() => { asking = undefined; });
     if (!await asking) return null;
     change({ allowed: true });
   }
@@ -152,7 +208,7 @@ export async function permission() {
 }
 
 /** @returns {Promise<boolean>} */
-async function ask() {
+async function askUser() {
   const { hub } = await inpage.ready;
   if (!hub) return true; // the engine says that this site has none
   page.hubHost.textContent = new URL(hub).host;
@@ -203,8 +259,14 @@ page.hubTokenForm.onsubmit = async (event) => {
 page.hubTokenKept.checked = state.isKept;
 inpage.ready.then(({ hub: address }) => {
   page.hubSection.hidden = !address;
-  if (address) showShelf().catch(() => {});
+  if (!address) return;
+  fetch("shelf.json").then((answer) => answer.json()).then((entries) => {
+    shelf = entries;
+    showShelf();
+  }).catch(() => {});
 }, () => {}); // the page tells why there is no engine
+on("modelslisted", showShelf);
+on("modelchange", showShelf);
 new MutationObserver(() => {
   if (panel.open) showAccess();
 }).observe(panel, { attributeFilter: ["open"] });

@@ -1,23 +1,23 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "certaintyView" | "choiceRow" | "choicesView" | "messageMenu" | "chatMenu" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "shelfRow" | "suggestion" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "certaintyView" | "choiceRow" | "choicesView" | "messageMenu" | "chatMenu" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "ready" | "shelfRow" | "suggestion" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "whyNotebook" | "copyFile" | "hubLoad" | "hubLook" | "hubPersist" | "hubRetry" | "hubWithdraw" | "keepChats" | "keepLinked" | "load" | "newChat" | "rememberFile" | "resetSettings"
-  | "forgetPrompt" | "joinEngine" | "keepPrompt" | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
+  | "cancelLoad" | "whyNotebook" | "copyFile" | "deleteLoaded" | "hubLoad" | "hubLook" | "hubPersist" | "hubRetry" | "hubWithdraw" | "keepChats" | "keepLinked" | "load" | "newChat" | "rememberFile" | "resetSettings"
+  | "forgetPrompt" | "joinEngine" | "keepLoaded" | "keepPrompt" | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
 type Forms = Record<"composer" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
-type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
+type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile" | "shareStored", HTMLInputElement>;
 type TextAreas = Record<"draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"certainty" | "compareLeft" | "compareRight" | "language" | "model" | "prompts", HTMLSelectElement>;
 type Dialogs = Record<"compare" | "hubAsk" | "models" | "opened" | "settings" | "why", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "contextText" | "editing" | "facts" | "failure" | "guest" | "guestHeading" | "rules" | "loadingHeading"
-  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
-  | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "suggested" | "twice" | "unkept" | "verdict"
+  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubResults" | "hubSection" | "hubStatus" | "hubStorage" | "hubTerms" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "loadedStatus" | "sharing" | "sharingStatus" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
+  | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "storedRows" | "suggested" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
 >;
@@ -42,5 +42,7 @@ type OfSteering = Record<"adapterChip", HTMLTemplateElement>
 export type Elements = OfReading & OfDock & OfSteering & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
   hubAccess: HTMLDetailsElement;
+  hubGate: HTMLAnchorElement;
+  hubPage: HTMLAnchorElement;
   progress: HTMLProgressElement;
 };

@@ -1,5 +1,5 @@
 // What is fetched when it is first needed: libraries, dialogs, panels, styles (elements.js) and the texts of other languages.
-// `lazy` loads them all.
+// `lazy` loads them, and `script` those that are scripts.
 
 /** @import { Site } from "../calls.js" */
 
@@ -44,11 +44,29 @@ export function lazy(load) {
   });
 }
 
+const ADDRESS = /https?:[^?\s]+\.js/; // in a browser's message
+
+/**
+ * Makes a function that fetches a script when it is first called. Browsers like Chromium 150 remember that a script did
+ * not arrive, and never ask for it again; under another address they do.
+ * @template Module
+ * @param {() => Promise<Module>} load
+ * @returns {() => Promise<Module>}
+ */
+export function script(load) {
+  let address = ""; // of what did not arrive
+  let tries = 0;
+  return lazy(() => (address ? import(`${address}?try=${++tries}`) : load()).catch((error) => {
+    address ||= ADDRESS.exec(error.message)?.[0] ?? "";
+    throw error;
+  }));
+}
+
 /** Gives what site.json says. */
 export const siteFacts = lazy(async () => /** @type {Site} */ (await (await fetch("site.json")).json()));
 
 /** Makes a function that fetches a library, whose URL carries a hash. @type {<Name extends keyof Libraries>(name: Name) => () => Promise<Libraries[Name]>} */
-export const library = (name) => lazy(async () => {
+export const library = (name) => script(async () => {
   const { vendor } = await siteFacts();
   return import(new URL(`../${vendor}${name}`, import.meta.url).href);
 });

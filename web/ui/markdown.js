@@ -2,10 +2,10 @@
 
 /** @import { View } from "./markdown/reasoning.js" */
 
-import { lazy } from "./lazy.js";
+import { lazy, script } from "./lazy.js";
 import { plain } from "./elements.js";
 
-const loadViews = lazy(() => import("./markdown/view.js"));
+const loadViews = script(() => import("./markdown/view.js"));
 
 /** @type {typeof import("./markdown/view.js") | undefined} */
 let views; // once they are here

@@ -6,8 +6,8 @@ import { exportChats } from "./chat_files.js";
 import { saveChat } from "./chat_storage.js";
 import { allChats, isPinned, pin, shown, versionsOf } from "./chats.js";
 import { copyOf, page, partOf, styleSheet } from "./elements.js";
-import { emit } from "./events.js";
-import { lazy } from "./lazy.js";
+import { emit, on } from "./events.js";
+import { script } from "./lazy.js";
 import { loadFrom, models } from "./models.js";
 import { arrived } from "./notices.js";
 import { copyLink, exportMarkdown, exportPage } from "./sharing.js";
@@ -17,8 +17,8 @@ const GAP = 4; // pixels
 
 const { chatTitle, folder, folderName, folders } = page;
 const loadStyles = styleSheet("tokens.css");
-const loadWhy = lazy(() => import("./tokens/why.js"));
-const loadCompare = lazy(() => import("./tokens/compare.js"));
+const loadWhy = script(() => import("./tokens/why.js"));
+const loadCompare = script(() => import("./tokens/compare.js"));
 
 /**
  * Opens a menu below its button; gives a function that makes what an item does, which closes it first.
@@ -110,22 +110,40 @@ function chooseFolder(chat) {
 
 // ---- of an answer: what is asked for seldom
 
-/** Opens the menu of an answer; `again` has it answered anew. @type {(button: Element, message: ChatMessage, again: () => void) => Promise<void>} */
+/** Opens the menu of an answer; `again` has it answered anew, and gives the new answer. @type {(button: Element, message: ChatMessage, again: () => ChatMessage) => Promise<void>} */
 export async function openAnswerMenu(button, message, again) {
   await loadStyles().catch(() => {});
   const menu = copyOf(page.messageMenu);
   partOf(menu, "compare").hidden = versionsOf(shown, message).length < 2;
   const others = models.filter(({ path, stored: isHere }) => isHere && path !== inpage.loaded?.path);
-  const items = others.map(({ name, path }) => ({ name, path, item: Object.assign(document.createElement("button"), { type: "button", role: "menuitem", textContent: t`Regenerate with ${name}` }) }));
-  menu.append(...items.map(({ item }) => item));
+  const itemOf = (/** @type {string} */ words) => Object.assign(document.createElement("button"), { type: "button", role: "menuitem", textContent: words });
+  const items = others.map(({ name, path }) => ({ name, path, again: itemOf(t`Regenerate with ${name}`), beside: itemOf(t`Compare with ${name}`) }));
+  menu.append(...items.flatMap((each) => [each.again, each.beside]));
   const does = openMenu(menu, /** @type {HTMLButtonElement} */ (button));
   does(partOf(menu, "why"), async () => (await arrived(loadWhy()))?.open(message));
   does(partOf(menu, "compare"), async () => (await arrived(loadCompare()))?.open(message));
-  for (const { name, path, item } of items) {
-    does(item, async () => {
-      await loadFrom(path, name);
-      if (inpage.loaded?.path === path) again();
+  for (const { name, path, again: item, beside } of items) {
+    does(item, () => answerWith(path, name, again));
+    does(beside, async () => {
+      const answer = await answerWith(path, name, again);
+      if (answer) compareOnceWritten(answer);
     });
   }
   for (const name of ["lens", "attention"]) does(partOf(menu, name), () => emit("panelwanted", { name, settings: { message: message.id } }));
+}
+
+/** Has another model answer in place of the one in use: memory need not suffice for both. @type {(path: string, name: string, again: () => ChatMessage) => Promise<ChatMessage | undefined>} */
+async function answerWith(path, name, again) {
+  await loadFrom(path, name);
+  return inpage.loaded?.path === path ? again() : undefined;
+}
+
+/** Shows an answer beside the version before it, as soon as it is written. @param {ChatMessage} answer */
+function compareOnceWritten(answer) {
+  const heard = new AbortController();
+  on("answerwritten", async (written) => {
+    if (written !== answer) return;
+    heard.abort();
+    if (answer.content && shown.messages.includes(answer)) (await arrived(loadCompare()))?.open(answer);
+  }, heard);
 }

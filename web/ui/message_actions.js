@@ -8,11 +8,11 @@ import { addMessage, pathOf, shown, slotOf, timeAfter, versionsOf, wholeOf, WITH
 import { files, setEditor, setFiles, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
 import { page, partOf } from "./elements.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
-const loadRunner = lazy(() => import("./notebook/run_block.js"));
+const loadRunner = script(() => import("./notebook/run_block.js"));
 
 /**
  * Asks for another version of an answer, or the first one to a question; a version without a word is not kept.
@@ -22,7 +22,9 @@ const loadRunner = lazy(() => import("./notebook/run_block.js"));
 function again(message, options) {
   const place = message.role === "user" ? { parent: message.id } : { parent: message.parent, slot: slotOf(message) };
   if (message.role === "assistant" && !message.content) hide(message);
-  answerHere(addMessage(shown, "assistant", "", place), options);
+  const answer = addMessage(shown, "assistant", "", place);
+  answerHere(answer, options);
+  return answer;
 }
 
 /**
@@ -64,8 +66,8 @@ function edit(question) {
   write(question.content);
 }
 
-const loadCertainty = lazy(() => import("./tokens/certainty.js"));
-const loadMenu = lazy(() => import("./menus.js"));
+const loadCertainty = script(() => import("./tokens/certainty.js"));
+const loadMenu = script(() => import("./menus.js"));
 
 /** What buttons of messages do, by the name that they carry. @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 export const actions = {

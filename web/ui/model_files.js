@@ -10,6 +10,7 @@ import { library } from "./lazy.js";
 import { markdownIn } from "./markdown.js";
 import { listModels, loadFrom } from "./models.js";
 import { notify } from "./notices.js";
+import { keep } from "./settings.js";
 import { decimal, faultOf, line, t, tell } from "./wording.js";
 
 /**
@@ -18,12 +19,27 @@ import { decimal, faultOf, line, t, tell } from "./wording.js";
  */
 
 const { copyFile, keeping, keepingText, models: panel, rememberFile } = page;
+const GGUF = /\.gguf$/i;
 const loadIdb = library("idb.js");
 const COPIES = () => t`Next time it has to be opened again, unless this browser keeps a copy: that takes as much of its storage.`;
 const REMEMBERS = () => t`Next time it has to be opened again, unless this browser remembers where it is (it is read in place, after you allow it), or keeps a copy.`;
 
 /**
- * Tells what files hold; a decoder beside its tokenizer can be talked to at once.
+ * The files that the model in use was opened from, and the address of their copy, once there is one.
+ * @type {{ name: string, files: File[], handles: FileSystemFileHandle[], copy: string | null } | undefined}
+ */
+let opened;
+
+/** Whether the model in use is one of the user's files, which can be copied into this browser. */
+export const canKeep = () => !!openedNow();
+
+const openedNow = () => (opened && inpage.loaded?.path === null && inpage.loaded.name === opened.name ? opened : undefined);
+
+/** Gives the address of the model in use: of a copy, where it was opened from a file that has one. */
+export const addressOfLoaded = () => inpage.loaded?.path ?? openedNow()?.copy;
+
+/**
+ * Opens files: a line says that a model is ready; what else they hold is told in a dialog.
  * @param {File[]} files
  * @param {(Promise<FileSystemHandle | null> | undefined)[]} [given] their handles, where the browser has some
  */
@@ -31,34 +47,75 @@ export async function openFiles(files, given = []) {
   const names = files.map(({ name }) => name).join(", ");
   const handles = handlesOf(given); // at once: they are given to the event alone
   if (await areAutoencoder(files)) return emit("panelwanted", { name: "features", settings: { files } });
-  page.about.textContent = t`Reading ${names}…`;
   keeping.hidden = true;
-  if (!page.opened.open) page.opened.showModal();
   const before = inpage.loaded;
-  markdownIn(page.about).finish(await loadFrom(files, names) ?? page.loadError.textContent);
-  if (inpage.loaded && inpage.loaded !== before && files.some(({ name }) => /\.gguf$/i.test(name))) {
-    offerKeeping(files, /** @type {FileSystemFileHandle[]} */ (await handles));
+  const about = await loadFrom(files, names) ?? page.loadError.textContent ?? "";
+  markdownIn(page.about).finish(about);
+  const { loaded } = inpage;
+  if (!loaded || loaded === before || !files.some(({ name }) => GGUF.test(name))) return showDetails();
+  opened = { name: loaded.name, files, handles: /** @type {FileSystemFileHandle[]} */ (await handles), copy: null };
+  offerKeeping(opened);
+  announce(loaded.name);
+}
+
+/** Shows what the files hold. */
+function showDetails() {
+  if (!page.opened.open) page.opened.showModal();
+}
+
+/** Says in a line that a model is ready, and offers what can be done. @param {string} name */
+function announce(name) {
+  const toast = copyOf(page.ready);
+  const [copy, details, dismiss] = /** @type {HTMLButtonElement[]} */ (["keep", "details", "dismiss"].map((part) => partOf(toast, part)));
+  const words = partOf(toast, "words");
+  words.textContent = t`${name} is ready.`;
+  copy.onclick = async () => {
+    copy.disabled = true;
+    copy.hidden = await keepCopy((told) => { words.textContent = told; });
+    copy.disabled = false;
+  };
+  const end = () => {
+    toast.remove();
+    page.draft.focus();
+  };
+  details.onclick = () => {
+    end();
+    showDetails();
+  };
+  dismiss.onclick = end;
+  for (const old of page.notices.querySelectorAll(".ready")) old.remove(); // of the model before
+  page.notices.prepend(toast);
+}
+
+/** Copies the files of the model in use into this browser, and says whether that went well; `say` hears how it goes. @param {(words: string) => void} say */
+export async function keepCopy(say) {
+  const own = openedNow();
+  if (!own) return false;
+  try {
+    own.copy = await inpage.keepFiles(own.files, { onProgress: ({ messages }) => say(t`Copying: ${tell(messages) ?? ""}`) });
+    if (inpage.loaded?.is_encoder) keep("inpageEncoder", own.copy);
+    await listModels();
+    say(t`This browser keeps a copy of ${own.name}.`);
+    return true;
+  } catch (error) {
+    say(t`That did not work: ${faultOf(error)}.`);
+    return false;
   }
 }
 
-/**
- * @param {File[]} files
- * @param {FileSystemFileHandle[]} handles
- */
-function offerKeeping(files, handles) {
-  const name = inpage.loaded?.name ?? "";
+/** Offers, in the dialog, to have the files found again. @param {NonNullable<typeof opened>} own */
+function offerKeeping({ name, files, handles }) {
   rememberFile.hidden = handles.length !== files.length;
   rememberFile.disabled = copyFile.disabled = false;
   keepingText.textContent = rememberFile.hidden ? COPIES() : REMEMBERS();
-  rememberFile.onclick = () => attempt(async () => {
-    await remember(name, handles);
-    return t`${name} is now listed under “Models”.`;
-  });
-  copyFile.onclick = () => attempt(async () => {
-    await inpage.keepFiles(files, { onProgress: ({ messages }) => { keepingText.textContent = t`Copying: ${tell(messages) ?? ""}`; } });
-    await listModels();
-    return t`This browser keeps a copy of ${name}.`;
-  });
+  rememberFile.onclick = async () => {
+    rememberFile.disabled = true;
+    keepingText.textContent = await remember(name, handles).then(() => t`${name} is now listed under “Models”.`, (error) => t`That did not work: ${faultOf(error)}.`);
+  };
+  copyFile.onclick = async () => {
+    copyFile.disabled = true;
+    await keepCopy((words) => { keepingText.textContent = words; });
+  };
   keeping.hidden = false;
 }
 
@@ -71,17 +128,6 @@ page.files.onclick = async (event) => {
   const handles = await choose({ multiple: true }).catch(() => []); // the user has thought better of it
   if (handles.length) openFiles(await Promise.all(handles.map((each) => each.getFile())), handles.map((each) => Promise.resolve(each)));
 };
-
-/** @param {() => Promise<string>} work */
-async function attempt(work) {
-  rememberFile.disabled = copyFile.disabled = true;
-  try {
-    keepingText.textContent = await work();
-  } catch (error) {
-    keepingText.textContent = t`That did not work: ${faultOf(error)}.`;
-    rememberFile.disabled = copyFile.disabled = false;
-  }
-}
 
 // ---- what this browser remembers
 

@@ -1,5 +1,6 @@
-// The panel of models: those to choose from, of this site and in this browser (load one, switch to it, delete it), the one
-// in use, whether this machine computes it right, and on which kernels. Its other parts are in hub.js and model_files.js.
+// The panel of models, in three parts: the one in use (with its kernels, and whether this machine computes it right), those that
+// this browser stores, and those that are available. A line says what each is and how it would run here; a click on it shows
+// the details. The Hub's part is in hub.js, that of the user's own files in model_files.js.
 
 /** @import { LoadedModel, OfferedModel } from "../inpage.js" */
 
@@ -7,13 +8,14 @@ import { copyOf, page, partOf } from "./elements.js";
 import { on } from "./events.js";
 import "./hub.js";
 import { markdownIn } from "./markdown.js";
-import "./model_files.js";
+import { addressOfLoaded, canKeep, keepCopy } from "./model_files.js";
 import { fitWords, showInPanel } from "./model_fit.js";
 import { actionOf, listModels, loadFrom, loading, models, plainOf, stored } from "./models.js";
 import { notify } from "./notices.js";
+import { keep, recall } from "./settings.js";
 import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
 
-const { cancelLoad, layers, model: picker, models: panel, verdict, verify } = page;
+const { cancelLoad, deleteLoaded, keepLoaded, layers, loadedStatus, model: picker, models: panel, verdict, verify } = page;
 /** @type {Set<string>} */
 const going = new Set(); // addresses of what the user deletes: until the panel closes, that can be undone
 /** @type {typeof loading} */
@@ -23,57 +25,70 @@ let room = Infinity; // bytes that this browser may still keep
 /** Gives a model's address as `stored` has it. @param {string | null | undefined} path */
 const urlOf = (path) => (!path || /^(hf|local):/.test(path) ? path ?? "" : new URL(path, document.baseURI).href);
 
+/** Gives the address of the model in use. */
+const usedUrl = () => urlOf(addressOfLoaded());
+
+/** @param {string} url */
+const isKept = (url) => stored.some((each) => each.url === url);
+
 /** Names a model; a name that several share says which. @param {OfferedModel} model */
-const titleOf = ({ name, path }) => (models.filter((each) => each.name === name)[1] ? `${name} (${path})` : name);
+const titleOf = ({ name, path }) => (path && models.filter((each) => each.name === name)[1] ? `${name} (${path})` : name);
+
+// ---- what is stored, and what else there is
 
 function showRows() {
+  const used = usedUrl();
   const offered = models.map((model) => ({ model, url: urlOf(model.path) }));
-  const left = stored.filter(({ url }) => !offered.some((each) => each.url === url));
-  page.modelRows.replaceChildren(
-    ...offered.map(({ model, url }) => rowOf(model, url)),
-    ...left.map(({ name, url, facts, messages }) => rowOf({ name, facts, messages, path: "", stored: true }, url)),
-  );
+  const left = stored.filter(({ url }) => !offered.some((each) => each.url === url))
+    .map(({ name, url, facts, messages }) => ({ model: { name, facts, messages, path: "", stored: true }, url }));
+  const others = [...offered, ...left].filter(({ url }) => !used || url !== used);
+  page.storedRows.replaceChildren(...others.filter(({ url }) => isKept(url)).map(rowOf));
+  page.modelRows.replaceChildren(...others.filter(({ url }) => !isKept(url)).map(rowOf));
 }
 
-/** @type {(model: OfferedModel, url: string) => HTMLElement} */
-function rowOf(model, url) {
+/** @type {(entry: { model: OfferedModel, url: string }) => HTMLElement} */
+function rowOf({ model, url }) {
   const { name, path, stored: isWhole } = model;
   const row = copyOf(page.modelRow);
   const [load, remove] = /** @type {HTMLButtonElement[]} */ (["load", "delete"].map((part) => partOf(row, part)));
-  const isInUse = !!url && url === urlOf(inpage.loaded?.path);
-  const title = path ? titleOf(model) : name;
+  const title = titleOf(model);
   partOf(row, "name").textContent = title;
   partOf(row, "facts").textContent = tell(model.messages) ?? "";
   partOf(row, "fit").textContent = (model.unfit && tell(model.unfit)) || roomWords(model);
-  load.textContent = loadWords(model);
-  load.ariaLabel = `${load.textContent}: ${title}`;
-  load.hidden = isInUse || !path;
+  load.textContent = model.kept_bytes && !isWhole ? actionOf(model) : t`Use`;
+  load.ariaLabel = model.kept_bytes && !isWhole ? `${load.textContent}: ${title}` : t`Use ${title}`;
+  load.hidden = !path;
   load.disabled = model.fits_gpu === false || (!!model.error && !isWhole);
   load.onclick = () => {
     going.delete(url);
     loadModel(path, name, !isWhole);
   };
-  remove.hidden = !stored.some((each) => each.url === url);
+  remove.hidden = !isKept(url);
   remove.onclick = () => {
-    if (!going.delete(url)) going.add(url);
+    turnGoing(url);
     showGoing();
   };
   function showGoing() {
-    const isGoing = going.has(url);
-    partOf(row, "words").textContent = isGoing
-      ? t`will be deleted when you close this window.`
-      : line(isInUse && t`in use`, path ? plainOf(model) : t`no longer offered by this site`, isWhole && t`stored in this browser`, fitWords(model.size ?? 0, model.fits_gpu === false));
-    remove.textContent = isGoing ? t`Undo` : t`Delete`;
-    remove.ariaLabel = isGoing ? t`Keep ${title}` : t`Delete ${title}`;
+    partOf(row, "words").textContent = going.has(url) ? goingWords()
+      : line(path ? plainOf(model) : t`no longer offered by this site`, fitWords(model.size ?? 0, model.fits_gpu === false));
+    showDeletion(remove, url, title);
   }
   showGoing();
   return row;
 }
 
-/** @param {OfferedModel} model */
-function loadWords(model) {
-  if (model.stored) return inpage.loaded ? t`Switch` : t`Load`;
-  return model.kept_bytes ? actionOf(model) : t`Download and load`;
+/** Has a model be deleted, or not any more. @param {string} url */
+function turnGoing(url) {
+  if (!going.delete(url)) going.add(url);
+}
+
+const goingWords = () => t`will be deleted when you close this window.`;
+
+/** @type {(button: HTMLButtonElement, url: string, title: string) => void} */
+function showDeletion(button, url, title) {
+  const isGoing = going.has(url);
+  button.textContent = isGoing ? t`Undo` : t`Delete`;
+  button.ariaLabel = isGoing ? t`Keep ${title}` : t`Delete ${title}`;
 }
 
 /** @param {OfferedModel} model */
@@ -134,17 +149,64 @@ on("modelslisted", showRows);
 on("modelchosen", ({ where, name, isFetched }) => { loadModel(where, name, isFetched); });
 showRows();
 
+// ---- one copy for all sites, where the browser offers that
+
+const SHARES = "inpageShares";
+const { shareStored, sharingStatus } = page;
+
+page.sharing.hidden = !("crossOriginStorage" in navigator);
+shareStored.checked = recall(SHARES) === "1";
+shareStored.onchange = async () => {
+  const { checked } = shareStored;
+  shareStored.disabled = true;
+  sharingStatus.textContent = checked ? t`Sharing what is stored…` : "";
+  try {
+    const can = await inpage.shareStored(checked);
+    shareStored.checked = checked && can;
+    sharingStatus.textContent = !checked ? t`What is shared already stays with the browser.` : can ? t`Other sites that need the same model do not download it again.` : t`This browser cannot share what a page stores.`;
+  } catch (error) {
+    shareStored.checked = !checked;
+    sharingStatus.textContent = t`That did not work: ${faultOf(error)}.`;
+  }
+  keep(SHARES, shareStored.checked ? "1" : "");
+  shareStored.disabled = false;
+};
+
 // ---- the model in use, on this machine
 
 function showLoaded() {
   const { loaded } = inpage;
   page.loadedName.textContent = loaded?.name ?? "";
-  page.loadedPlain.textContent = loaded ? plainOf(loaded) : "";
   page.loadedFacts.textContent = (loaded && tell(loaded.messages)) ?? "";
   layers.replaceChildren();
   verdict.textContent = "";
   verdict.dataset.outcome = "";
+  loadedStatus.textContent = "";
+  showLoadedLine();
 }
+
+/** Shows what is known of the model in use, and what can be done with it. */
+function showLoadedLine() {
+  const { loaded } = inpage;
+  const url = usedUrl();
+  keepLoaded.hidden = !loaded || !canKeep() || isKept(url);
+  deleteLoaded.hidden = !loaded || !isKept(url);
+  showDeletion(deleteLoaded, url, loaded?.name ?? "");
+  page.loadedPlain.textContent = !loaded ? "" : going.has(url) ? goingWords()
+    : line(plainOf(loaded), isKept(url) ? t`stored in this browser` : t`not stored in this browser`);
+}
+
+deleteLoaded.onclick = () => {
+  turnGoing(usedUrl());
+  showLoadedLine();
+};
+keepLoaded.onclick = async () => {
+  keepLoaded.disabled = true;
+  await keepCopy((words) => { loadedStatus.textContent = words; });
+  keepLoaded.disabled = false;
+  showLoadedLine();
+};
+on("modelslisted", showLoadedLine);
 
 page.unload.onclick = async () => {
   await inpage.unload();

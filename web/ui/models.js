@@ -108,6 +108,7 @@ export async function loadFrom(where, title, begin = (/** @type {any} */ options
   if (inpage.loaded?.path) {
     keep("inpageModel", inpage.loaded.path);
     keep("inpageModelName", inpage.loaded.name);
+    if (inpage.loaded.is_encoder) keep("inpageEncoder", inpage.loaded.path); // files are searched by it
   }
   if (isAsked) (inpage.loaded ? page.draft : load).focus();
   listModels();

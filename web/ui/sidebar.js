@@ -11,7 +11,7 @@ import { write } from "./composer.js";
 import { showChat } from "./conversation.js";
 import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
 import { keep, recall } from "./settings.js";
 import { language, t } from "./wording.js";
@@ -123,8 +123,8 @@ function leave(chat, words) {
 
 // ---- the list
 
-const loadFinding = lazy(() => import("./finding.js"));
-const loadMenu = lazy(() => import("./menus.js"));
+const loadFinding = script(() => import("./finding.js"));
+const loadMenu = script(() => import("./menus.js"));
 /** @type {typeof import("./finding.js") | undefined} */
 let finding; // once somebody looks for words
 
@@ -213,7 +213,7 @@ function rename() {
   chatTitle.value = titleOf(shown);
 }
 
-const loadFiles = lazy(() => import("./chat_files.js"));
+const loadFiles = script(() => import("./chat_files.js"));
 
 async function importFiles() {
   const files = await arrived(loadFiles());

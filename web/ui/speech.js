@@ -2,13 +2,13 @@
 // away.
 
 import { page } from "./elements.js";
-import { lazy } from "./lazy.js";
+import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
 import { t } from "./wording.js";
 
 const { dictate, draft, messages } = page;
 const synthesis = globalThis.speechSynthesis;
-const loadActions = lazy(() => import("./message_actions.js"));
+const loadActions = script(() => import("./message_actions.js"));
 
 const voices = () => synthesis?.getVoices().filter(({ localService }) => localService) ?? [];
 const showVoices = () => document.body.toggleAttribute("data-speaks", voices().length > 0);

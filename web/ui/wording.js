@@ -4,6 +4,7 @@
 /** @import { EngineMessage, InpageError } from "../inpage.js" */
 
 import * as english from "./languages/en.js";
+import { script } from "./lazy.js";
 
 /** @typedef {EngineMessage["facts"][string]} Fact */
 
@@ -14,6 +15,8 @@ import * as english from "./languages/en.js";
  * @property {Record<string, string>} messages the engine's messages, by their codes
  */
 
+/** @type {Record<string, () => Promise<Table>>} */
+const loadTable = { en: script(() => import("./languages/en.js")), de: script(() => import("./languages/de.js")) };
 const MAX_REMEMBERED = 5000; // texts with values in them: what is shown is among the last
 
 /** @type {Table} */
@@ -160,7 +163,7 @@ export async function speak(choice = localStorage.getItem("inpageLanguage")) {
   const tag = [choice ?? "", ...navigator.languages].find((each) => /^(en|de)\b/.test(each)) ?? "en";
   const name = tag.slice(0, 2);
   if (name !== language.slice(0, 2)) {
-    const other = await import(`./languages/${name}.js`);
+    const other = await loadTable[name]();
     await parsed();
     [table, language] = [other, tag];
     rewrite(document);

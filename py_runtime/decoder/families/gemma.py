@@ -153,6 +153,7 @@ GROUP = FamilyGroup(
             activation=GELU,
             norms=AROUND,
             root_of_width=True,
+            sees_whole=True,
         ),
         Family(
             model_type="gemma4_text",

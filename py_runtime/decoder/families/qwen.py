@@ -7,9 +7,10 @@ from py_runtime.decoder.config import DELTA_NET, HEADS
 from py_runtime.decoder.conventions import JSON_IN_TAGS, TAGGED, THINK_TAGS, Convention, Markers
 from py_runtime.decoder.family import CheckpointForm, Family, FamilyGroup, GgufForm
 from py_runtime.decoder.gguf_words import GgufKeys, experts
-from py_runtime.decoder.limits import MAX_HEADS, MAX_KEYS, MAX_TAPS
+from py_runtime.decoder.limits import MAX_HEAD_DIM, MAX_HEADS, MAX_KEYS, MAX_TAPS
 from py_runtime.decoder.mixtures import Mixture
-from py_runtime.decoder.words import FULL, TILED, Words
+from py_runtime.decoder.rotary import INTERLEAVED, SECTIONS, SEVERAL
+from py_runtime.decoder.words import DEEP, FULL, TILED, Words
 
 # Qwen3.5 and Qwen3-Coder; their templates have the tags of the older ones, too.
 TAGGED_CALLS = Convention(
@@ -41,6 +42,21 @@ def qwen35_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
     }
 
 
+def seeing_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
+    """Return which pairs of heads turn by time, line and column, and which layers see images."""
+    sections = keys.integers("rope.dimension_sections", SEVERAL, 0, MAX_HEAD_DIM, default=0)
+    if any(sections):
+        rope[SECTIONS] = sections
+    return {}
+
+
+def seeing_words_3(keys: GgufKeys, values: Words, rope: Words) -> Words:
+    """Return the same of Qwen3-VL, whose sections take turns."""
+    seeing_words(keys, values, rope)
+    rope[INTERLEAVED] = True
+    return {DEEP: keys.integer("n_deepstack_layers", 0, values["num_hidden_layers"], default=0)}
+
+
 GROUP = FamilyGroup(
     families=(
         Family(
@@ -63,9 +79,15 @@ GROUP = FamilyGroup(
             mixture=Mixture(),
         ),
         Family(
+            model_type="qwen2_5_vl_text",
+            known_as="the text part of Qwen2.5-VL",
+            gguf=GgufForm(architecture="qwen2vl", words=seeing_words),
+            qkv_bias=True,
+        ),
+        Family(
             model_type="qwen3_vl_text",
             known_as="the text part of Qwen3-VL",
-            gguf=GgufForm(architecture="qwen3vl"),
+            gguf=GgufForm(architecture="qwen3vl", words=seeing_words_3),
             qk_norm=HEADS,
         ),
         Family(

@@ -1,7 +1,7 @@
-"""Options of attention over a cache: a sliding window, a soft cap of scores, attention sinks."""
+"""Options of attention over a cache: a window, a soft cap of scores, sinks, images."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.live.values import LiveTensor
+from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.ops.registry import Op
 
 
@@ -30,3 +30,17 @@ def take_sinks(op: Op, heads: int) -> LiveTensor | None:
     sinks = op.tensor("sinks", F32)
     op.require(sinks.max_dims == (heads,), f"{list(sinks.max_dims)} sinks for {heads} heads")
     return sinks
+
+
+def take_together(op: Op) -> LiveInt | None:
+    """Take how many of a call's first tokens see each other; None: each sees those before it."""
+    return op.live_int("together") if op.takes("together") and op.has("together") else None
+
+
+def live_together(op: Op, together: LiveInt | None, tokens: int) -> int:
+    """Return that number for a call of so many tokens."""
+    if together is None:
+        return 0
+    count = together.value
+    op.require_live(0 <= count <= tokens, f"{count} of {tokens} tokens cannot see each other")
+    return count

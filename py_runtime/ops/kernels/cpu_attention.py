@@ -73,6 +73,7 @@ class CpuAttention:
         scale: float,
         mask_kind: int = NO_MASK,
         mask_strides: Dims = (0, 0, 0, 0),
+        together: int = 0,  # so many first tokens see each other
         leaves_splits: bool = False,  # no kernel for CPUs takes splits
     ) -> bool:
         """Set the launches; return False, as no splits are left for a later kernel to reduce."""
@@ -106,6 +107,7 @@ class CpuAttention:
             kv_rows=problem.kv_rows,
             mask_kind=mask_kind,
             mask_strides=mask_strides,
+            together=together,
         )
         if splits > 1:
             self.reduce(heads * rows, **sizes)

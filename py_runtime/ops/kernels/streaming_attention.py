@@ -235,6 +235,7 @@ class StreamingAttention:
         scale: float,
         mask_kind: int = NO_MASK,
         mask_strides: Dims = (0, 0, 0, 0),
+        together: int = 0,  # so many first tokens see each other
         leaves_splits: bool = False,  # one token's splits are reduced by a later kernel
     ) -> bool:
         """Set the launches; return whether splits are left for a later kernel to reduce."""
@@ -264,6 +265,7 @@ class StreamingAttention:
             "kv_rows": problem.kv_rows,
             "mask_kind": mask_kind,
             "mask_strides": mask_strides,
+            "together": together,
         }
         chosen, groups = self._choose(problem, splits)
         for attend in (self.attend, self.attend_row):

@@ -22,6 +22,7 @@ struct Params {
   window: u32,  // see mask_window
   kv_rows: u32,  // rows of the caches
   mask_kind: u32,
+  together: u32,  // so many first tokens see each other; see mask_causal
 }
 
 struct Tile {

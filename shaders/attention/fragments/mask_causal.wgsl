@@ -1,4 +1,5 @@
-// The causal mask: each token sees itself and all before it; this call's tokens begin at start_pos.
+// The causal mask: each token sees itself and all before it; this call's tokens begin at start_pos. Its first
+// ones, `together`, may be those of an image, which see each other.
 // needs: attention/fragments/io, attention/fragments/tiles
 
 @group(0) @binding(6) var<uniform> start_pos: vec4i;
@@ -24,9 +25,11 @@ fn visible_begin(tile: Tile) -> u32 {
 }
 
 fn visible_end(tile: Tile) -> u32 {
-  return u32(start_pos.x) + tile.tokens.w + 1u;  // the tile's last row is its latest token
+  // The tile's last row is its latest token.
+  return u32(start_pos.x) + max(tile.tokens.w + 1u, params.together);
 }
 
 fn apply_mask(scores: vec4f, position: u32, tile: Tile) -> vec4f {
-  return select(vec4f(MASKED), scores, vec4u(position) <= tile.tokens + u32(start_pos.x));
+  let ends = max(tile.tokens + 1u, vec4u(params.together)) + u32(start_pos.x);
+  return select(vec4f(MASKED), scores, vec4u(position) < ends);
 }

@@ -31,11 +31,13 @@ fn visible_begin(tile: Tile) -> u32 {
 }
 
 fn visible_end(tile: Tile) -> u32 {
-  return u32(start_pos.x) + tile.tokens.w + 1u;  // the tile's last row is its latest token
+  // The tile's last row is its latest token.
+  return u32(start_pos.x) + max(tile.tokens.w + 1u, params.together);
 }
 
 fn apply_mask(scores: vec4f, position: u32, tile: Tile) -> vec4f {
   let tokens = tile.tokens + u32(start_pos.x);
-  let is_visible = (vec4u(position) <= tokens) & (vec4u(position + params.window) > tokens);
+  let ends = max(tokens + 1u, vec4u(params.together + u32(start_pos.x)));
+  let is_visible = (vec4u(position) < ends) & (vec4u(position + params.window) > tokens);
   return select(vec4f(MASKED), scores, is_visible);
 }

@@ -4,15 +4,20 @@
 #include "attention/fragments/mask_tensor.wgsl.h"
 #include "maths.h"
 
-static u32 end_of(const Call *call, u32 token) { return (u32)*BUFFER(const i32, start_pos) + token + 1; }
+static u32 own_end(const Call *call, u32 token) { return (u32)*BUFFER(const i32, start_pos) + token + 1; }
+
+// The first tokens of a call may be those of an image, which see each other.
+static u32 end_of(const Call *call, u32 token) {
+  return max_u32(own_end(call, token), (u32)*BUFFER(const i32, start_pos) + PARAMS(io)->together);
+}
 
 static Range see_all_before(const Call *call, u32 token) { return (Range){0, end_of(call, token)}; }
 
 FRAGMENT(Mask, attention_fragments_mask_causal) = {see_all_before, 0};
 
 static Range see_window(const Call *call, u32 token) {
-  u32 end = end_of(call, token);
-  return (Range){end - min_u32(end, PARAMS(io)->window), end};
+  u32 end = own_end(call, token);
+  return (Range){end - min_u32(end, PARAMS(io)->window), end_of(call, token)};
 }
 
 FRAGMENT(Mask, attention_fragments_mask_window) = {see_window, 0};

@@ -8,7 +8,7 @@
 
 import { copyOf, isInUse, page, plain } from "../elements.js";
 import { emit } from "../events.js";
-import { lazy, library } from "../lazy.js";
+import { lazy, library, script } from "../lazy.js";
 import { isRenderable, options, renderMarkdown } from "./html.js";
 import { folded } from "./reasoning.js";
 import { t } from "../wording.js";
@@ -32,7 +32,7 @@ const TELL_MILLISECONDS = 30; // between two looks at what was drawn
 
 const loadMarked = library("marked.js");
 const loadPurify = library("dompurify.js");
-const loadRendering = lazy(() => import("./rendering.js"));
+const loadRendering = script(() => import("./rendering.js"));
 /** @type {Marked | undefined} */
 let marked; // once it is here, with the other
 /** @type {DOMPurify} */

@@ -54,7 +54,8 @@ async function load() {
   if (!found) return;
   view = found;
   dock.link(section ? { section } : {});
-  parts.facts.textContent = line(inWords(view.nbytes), t`${view.buffers.length} buffers`, t`intermediates would take ${inWords(view.unshared)} without sharing`);
+  const lent = view.buffers.reduce((/** @type {number} */ sum, /** @type {Held} */ { is_lent: isLent, nbytes }) => sum + (isLent ? nbytes : 0), 0);
+  parts.facts.textContent = line(inWords(view.nbytes), lent && t`${inWords(lent)} more are lent by the model’s own graph`, t`${view.buffers.length} buffers`, t`intermediates would take ${inWords(view.unshared)} without sharing`);
   showTotals();
   paint();
   showBuffers();

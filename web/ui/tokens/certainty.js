@@ -17,6 +17,7 @@ import { decimal, faultOf, line, t } from "../wording.js";
 const LEVELS = [0.9, 0.5, 0.2, 0.05]; // of probability: below the last, a token is tinted most
 const AT_ONCE = 400; // tokens between two looks of the browser at the user
 const HOVER_MILLISECONDS = 60;
+const SETTLING_FRAMES = 10;
 
 const loadStyles = styleSheet("tokens.css");
 
@@ -256,8 +257,14 @@ function readingOf(mine, scores, box) {
     if (!span) return;
     take(span);
     span.focus({ preventScroll: true });
+    keepInView(span);
+  }
+
+  /** Scrolls for some frames: lines that come into view take their true height. @param {HTMLElement} span */
+  function keepInView(span, frames = SETTLING_FRAMES) {
+    if (span !== current || !frames) return;
     span.scrollIntoView({ block: "nearest" });
-    requestAnimationFrame(() => span.scrollIntoView({ block: "nearest" })); // lines that come into view take their true height
+    requestAnimationFrame(() => keepInView(span, frames - 1));
   }
 
   box.addEventListener("focusin", ({ target }) => {
