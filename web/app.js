@@ -39,6 +39,7 @@ const loadActions = script(() => import("./ui/message_actions.js"));
 const loadCertainty = script(() => import("./ui/tokens/certainty.js"));
 const loadDock = script(() => import("./ui/dock.js"));
 const loadHub = script(() => import("./ui/hub.js"));
+const loadSharingOfChats = script(() => import("./ui/sharing.js"));
 const loadSpeech = script(() => import("./ui/speech.js"));
 const loadSuggesting = script(() => import("./ui/model_fit.js"));
 
@@ -59,9 +60,10 @@ async function act(button) {
   } else if (message) (await arrived(loadActions()))?.actions[name](message, button);
 }
 
-/** Opens what a link names: `#panel=lens&layer=3`. */
-function openLinkedPanel() {
-  const { panel: name, ...settings } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+/** Opens what a link names: a panel, `#panel=lens&layer=3`, or a chat that it carries. */
+async function openLinked() {
+  const { chat, panel: name, ...settings } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  if (chat !== undefined) (await arrived(loadSharingOfChats()))?.openLink(location.hash);
   if (name) emit("panelwanted", { name, settings });
 }
 
@@ -81,7 +83,7 @@ on("hubmodelwanted", async (where) => {
 });
 on("panelwanted", async (wanted) => (await arrived(loadDock()))?.showPanel(wanted));
 on("answerwritten", (message) => { loadSuggesting().then(({ consider }) => consider(message), () => {}); }); // none is missed
-addEventListener("hashchange", openLinkedPanel);
+addEventListener("hashchange", openLinked);
 
 // ---- the engine: this tab's own, or that of another tab
 
@@ -141,5 +143,5 @@ inpage.ready.then(keepOffline).catch(() => {}); // an engine that did not start,
 if (crossOriginIsolated || !await reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
-openLinkedPanel();
+openLinked();
 loadSpeech().catch(() => {}); // there are no buttons for it then

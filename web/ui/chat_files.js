@@ -1,13 +1,12 @@
-// Chats as files: exported and imported as JSON, read with care, and as Markdown.
+// Chats as files: exported and imported as JSON, read with care; sharing.js writes them for other readers.
 
-/** @import { Chat, ChatMessage } from "./chats.js" */
+/** @import { Chat } from "./chats.js" */
 
 import { check, readChat } from "./chat_reading.js";
 import { saveChat } from "./chat_storage.js";
-import { isImage, newChat, shown, titleOf, wholeOf } from "./chats.js";
+import { newChat, shown, titleOf } from "./chats.js";
 import { emit } from "./events.js";
 import { notify } from "./notices.js";
-import { splitReasoning } from "./markdown/reasoning.js";
 import { t } from "./wording.js";
 
 const FORMAT = "inpage-chats";
@@ -50,25 +49,6 @@ function asNew({ title, system, notebook, folder, messages, updated }) {
   const fresh = newChat();
   return { ...fresh, title, system, notebook, folder, messages, updated: 0 < updated && updated < fresh.updated ? updated : fresh.updated };
 }
-
-// ---- Markdown
-
-/** Gives the user a chat as Markdown. @param {Chat} chat */
-export const exportMarkdown = (chat) => giveFile(fileName(chat, "md"), chatAsMarkdown(chat), "text/markdown");
-
-/** Writes a chat as Markdown, with its files and without the reasoning. @param {Chat} chat */
-function chatAsMarkdown(chat) {
-  const parts = [`# ${titleOf(chat)}`];
-  if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
-  for (const message of chat.messages) parts.push(...message.role === "user" ? [`## ${t`You`}`, ...imagesOf(message), wholeOf(message)].filter(Boolean) : [`## ${t`Answer`}`, withoutReasoning(message.content)]);
-  return `${parts.join("\n\n")}\n`;
-}
-
-/** @param {ChatMessage} message */
-const imagesOf = ({ attachments = [] }) => attachments.filter(isImage).map(({ name, text }) => `![${name.replace(/[[\]\\]/g, "\\$&")}](${text})`);
-
-/** @param {string} content */
-const withoutReasoning = (content) => (splitReasoning(content)?.answer ?? content).trim();
 
 /**
  * Names a chat's file so that every system takes it.

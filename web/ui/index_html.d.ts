@@ -5,7 +5,7 @@ type Templates = Record<
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "whyNotebook" | "copyFile" | "deleteLoaded" | "hubLoad" | "hubLook" | "hubPersist" | "hubRetry" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "resetSettings"
+  | "cancelLoad" | "whyNotebook" | "copyFile" | "deleteLoaded" | "hubLoad" | "hubLook" | "hubPersist" | "hubRetry" | "hubWithdraw" | "keepChats" | "keepLinked" | "load" | "newChat" | "rememberFile" | "resetSettings"
   | "forgetPrompt" | "joinEngine" | "keepLoaded" | "keepPrompt" | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
@@ -25,7 +25,7 @@ type Others = Record<
 /** Of what is read, found, attached and kept. */
 type OfReading = Record<"attachment" | "learning" | "quotes" | "quoteRow" | "reasoning", HTMLTemplateElement>
   & Record<"attach" | "dictate" | "readerCopy" | "latest" | "laterPage" | "reloadPage" | "showShortcuts", HTMLButtonElement>
-  & Record<"attached" | "dropZone" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
+  & Record<"attached" | "dropZone" | "linked" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
   & Record<"attachFolder" | "findChats" | "folderName", HTMLInputElement>
   & Record<"folders", HTMLDataListElement>
   & Record<"folder" | "reader" | "shortcuts", HTMLDialogElement>;

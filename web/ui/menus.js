@@ -2,7 +2,7 @@
 
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { exportChats, exportMarkdown } from "./chat_files.js";
+import { exportChats } from "./chat_files.js";
 import { saveChat } from "./chat_storage.js";
 import { allChats, isPinned, pin, shown, versionsOf } from "./chats.js";
 import { copyOf, page, partOf, styleSheet } from "./elements.js";
@@ -10,6 +10,7 @@ import { emit, on } from "./events.js";
 import { script } from "./lazy.js";
 import { loadFrom, models } from "./models.js";
 import { arrived } from "./notices.js";
+import { copyLink, exportMarkdown, exportPage } from "./sharing.js";
 import { t } from "./wording.js";
 
 const GAP = 4; // pixels
@@ -62,7 +63,7 @@ function openMenu(menu, opener) {
   }
 }
 
-// ---- of a chat: its name, its folder, pins, export, delete
+// ---- of a chat: its name, its folder, pins, sharing, delete
 
 /** Opens the menu of a chat. @type {(opener: HTMLButtonElement, chat: Chat) => Promise<void>} */
 export async function openChatMenu(opener, chat) {
@@ -79,6 +80,8 @@ export async function openChatMenu(opener, chat) {
   does(partOf(menu, "folder"), () => chooseFolder(chat));
   does(partOf(menu, "export"), () => exportChats([chat]));
   does(partOf(menu, "markdown"), () => exportMarkdown(chat));
+  does(partOf(menu, "web-page"), () => exportPage(chat));
+  does(partOf(menu, "link"), () => copyLink(chat));
   does(partOf(menu, "delete"), () => emit("chatunwanted", chat));
 }
 

@@ -71,13 +71,19 @@ function renderAtOnce(text, isGrowing) {
   }
 }
 
-/** @param {string} html */
-function nodesOf(html) {
+/** Makes elements of what was rendered. @param {string} html */
+function cleaned(html) {
   const fragment = purify.sanitize(html, ALLOWED);
   for (const image of fragment.querySelectorAll("[data-image]")) nameImage(image);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
   for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
   for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("code, [data-math]"))) code.dir = "ltr"; // and does not decide where the paragraph begins
+  return fragment;
+}
+
+/** @param {string} html */
+function nodesOf(html) {
+  const fragment = cleaned(html);
   for (const place of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-ref], p[data-footnote]"))) linkFootnote(place);
   enrich(fragment);
   return fragment;
@@ -280,4 +286,29 @@ async function finished(drawing) {
     telling = 0;
     emit("textdrawn");
   }, TELL_MILLISECONDS);
+}
+
+// ---- for another page
+
+/** Renders a text for a page without our scripts and styles: code is coloured, formulas are MathML. @param {string} text */
+export async function renderWhole(text) {
+  await loadMarkdown();
+  const rendered = renderAtOnce(text, false) ?? await renderLater(text, false, () => true);
+  if (!rendered) {
+    const fragment = document.createDocumentFragment();
+    fragment.append(plain(text));
+    return fragment;
+  }
+  const fragment = cleaned(rendered.settled + rendered.rest);
+  levelHeadings(fragment, 2);
+  const { colour, draw } = await loadRendering();
+  const blocks = /** @type {HTMLElement[]} */ ([...fragment.querySelectorAll("pre > code")]);
+  const formulas = /** @type {HTMLElement[]} */ ([...fragment.querySelectorAll("[data-math]")]);
+  await Promise.allSettled([...blocks.map(colour), ...formulas.map(draw)]);
+  for (const formula of formulas) formula.replaceChildren(formula.querySelector("math") ?? formula.textContent);
+  for (const place of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-ref], [data-footnote]"))) {
+    place.prepend(place.dataset.ref ? "[" : `[${place.dataset.footnote}] `);
+    if (place.dataset.ref) place.append("]");
+  }
+  return fragment;
 }
