@@ -1,7 +1,7 @@
 """OpenAI's API over HTTP: one model, one answer at a time, whoever comes later waits.
 
 POST /v1/chat/completions, POST /v1/completions (both may stream), POST /v1/embeddings,
-GET /v1/models, /v1/models/NAME.
+POST /v1/rerank, GET /v1/models, /v1/models/NAME.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from inpage.http_server import (
 from py_runtime.app.completions import Completion
 from py_runtime.app.embeddings import create_embeddings
 from py_runtime.app.jsonable import dumps
+from py_runtime.app.rerank import create_ranking
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import aside
 from py_runtime.base.errors import ContextLengthError, InpageError, InputError, RequestError
@@ -93,12 +94,16 @@ def create_api(model: AnyModel, further_hosts: Iterable[str] = ()) -> ASGIApp:
     async def embeddings(request: Request) -> Response:
         return await embed(model, request)
 
+    async def ranking(request: Request) -> Response:
+        return await rerank(model, request)
+
     routes = [
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", one_model),
         Route("/v1/chat/completions", chat, methods=["POST"]),
         Route("/v1/completions", text, methods=["POST"]),
         Route("/v1/embeddings", embeddings, methods=["POST"]),
+        Route("/v1/rerank", ranking, methods=["POST"]),
     ]
     handlers = {NOT_FOUND: unknown_path, WRONG_METHOD: wrong_method, Exception: own_fault}
     app = Starlette(routes=routes, exception_handlers=handlers)
@@ -108,7 +113,7 @@ def create_api(model: AnyModel, further_hosts: Iterable[str] = ()) -> ASGIApp:
 async def unknown_path(request: Request, error: Exception) -> Response:
     """Says what there is instead."""
     path = short(request.url.path)
-    text = f"there is nothing at {path}: this server has /v1/models, /v1/embeddings"
+    text = f"there is nothing at {path}: this server has /v1/models, /v1/embeddings, /v1/rerank"
     return failure(BodyError(f"{text}, /v1/completions and /v1/chat/completions", NOT_FOUND))
 
 
@@ -141,13 +146,25 @@ async def complete(model: AnyModel, request: Request, is_chat: bool) -> Response
 
 async def embed(model: AnyModel, request: Request) -> Response:
     """Vectors of texts; whoever goes away stops it."""
+    return await computed(request, partial(create_embeddings, model))
+
+
+async def rerank(model: AnyModel, request: Request) -> Response:
+    """Texts in the order in which they answer a query."""
+    return await computed(request, partial(create_ranking, model))
+
+
+async def computed(
+    request: Request, work: Callable[[Json, CancelToken], Awaitable[Json]]
+) -> Response:
+    """Return what is made of a request's fields."""
     try:
         fields = await fields_of(request)
     except InpageError as error:
         return failure(error)
     except ClientDisconnect:
         return Response()
-    return await whole(request, partial(create_embeddings, model, fields))
+    return await whole(request, partial(work, fields))
 
 
 async def whole(request: Request, work: Callable[[CancelToken], Awaitable[Json]]) -> Response:

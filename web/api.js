@@ -48,7 +48,7 @@ export function createInpage(listeners) {
     }
   }
 
-  /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: "chat" | "complete" | "embed", request?: any) => any} */
+  /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: "chat" | "complete" | "embed" | "rerank", request?: any) => any} */
   function create(call, { signal, ...request } = {}) {
     return request.stream === true
       ? streamed((onEvent, abort) => client.call(call, { request }, { onEvent, signal: abort }), signal)
@@ -86,6 +86,7 @@ export function createInpage(listeners) {
     chat: { completions: { create: (request) => create("chat", request) } },
     completions: { create: (request) => create("complete", request) },
     embeddings: { create: (request) => create("embed", request) },
+    rerank: (request) => create("rerank", request),
     countTokens: (messages) => client.call("count_tokens", { messages }),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", { thorough }, { onEvent: onProgress, signal }),

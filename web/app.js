@@ -24,7 +24,7 @@ import { t, tell } from "./ui/wording.js";
  * What a button says that a click on it does.
  * @typedef {object} ButtonData
  * @property {string} [act] with its message
- * @property {"attachFiles" | "attachFolder" | "files" | "importFile"} [chooses]
+ * @property {"attachFiles" | "attachFolder" | "takePhoto" | "files" | "importFile"} [chooses]
  * @property {Dialog} [opens]
  * @property {string} [panel] its name, or none for the last one
  * @property {keyof typeof tools} [tool]

@@ -146,6 +146,7 @@ export interface Calls {
   chat: { request: object };
   complete: { request: object };
   embed: { request: object };
+  rerank: { request: object };
   /** `fields`: those of the action, in py_runtime/app/document_calls.py. */
   documents: { action: "open" | "embed" | "search" | "parts", fields: object };
   count_tokens: { messages: Message[] };

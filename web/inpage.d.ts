@@ -70,6 +70,8 @@ export interface Inpage {
     create(request: EmbeddingRequest & { encoding_format: "base64" }): Promise<Embeddings<string>>;
     create(request: EmbeddingRequest & { encoding_format?: "float" | null }): Promise<Embeddings>;
   };
+  /** Texts in the order in which they answer a query, by a reranker: the best first, with scores from 0 to 1. */
+  rerank(request: RerankRequest): Promise<Ranking>;
   /** How much of the context of the model that was loaded last a conversation takes. */
   countTokens(messages: Message[]): Promise<{ prompt_tokens: number; context: number }>;
   /** Compares what this browser and device compute with what PyTorch computed when the last loaded model was exported. */
@@ -363,6 +365,8 @@ export interface LoadedModel {
   has_chat_template: boolean;
   /** It makes vectors of texts (`embeddings`), and writes none. */
   is_encoder: boolean;
+  /** It scores texts for a query (`rerank`), and makes no vectors. */
+  is_reranker: boolean;
   /** Its prompts may have images. */
   sees: boolean;
   has_goldens: boolean;
@@ -668,6 +672,22 @@ export interface Embeddings<Vector = number[]> {
   /** Of length 1 each, unless a text encoder's own files say otherwise. */
   data: { object: "embedding"; index: number; embedding: Vector }[];
   model: string;
+  usage: { prompt_tokens: number; total_tokens: number };
+}
+
+export interface RerankRequest {
+  query: string;
+  documents: (string | { text: string })[];
+  model?: string | null;
+  /** Only so many, the best ones. */
+  top_n?: number | null;
+  return_documents?: boolean | null;
+}
+
+export interface Ranking {
+  object: "list";
+  model: string;
+  results: { index: number; relevance_score: number; document?: { text: string } }[];
   usage: { prompt_tokens: number; total_tokens: number };
 }
 

@@ -66,7 +66,7 @@ FETCHING = 0.9  # of a load from the Hub
 CALLS = (
     *("models", "load", "keep_files", "unload", "stored", "delete_stored", "share_stored"),
     *("hub_files", "hub_search", "adapters", "samplers"),
-    *("chat", "complete", "embed", "documents", "count_tokens", "verify", "glass"),
+    *("chat", "complete", "embed", "rerank", "documents", "count_tokens", "verify", "glass"),
 )
 
 
@@ -460,6 +460,14 @@ class Engine:
             raise RequestError("a request is an object", None)
         with self.loaded.asked(request.get("model"), cancel, for_texts=True) as loaded:
             return await create_embeddings(loaded.model, request, cancel)
+
+    async def rerank(self, *, request: Any = None, cancel: CancelToken) -> Json:
+        from py_runtime.app.rerank import create_ranking  # few need it
+
+        if not isinstance(request, dict):
+            raise RequestError("a request is an object", None)
+        with self.loaded.asked(request.get("model"), cancel, for_pairs=True) as loaded:
+            return await create_ranking(loaded.model, request, cancel)
 
     async def documents(
         self, *, action: Any = None, fields: Any = None, cancel: CancelToken

@@ -31,6 +31,10 @@ class LoadedModel:
     def is_encoder(self) -> bool:
         return isinstance(self.model, Encoder)
 
+    @property
+    def is_reranker(self) -> bool:
+        return isinstance(self.model, Encoder) and self.model.scores_pairs
+
 
 class LoadedModels:
     """The loaded models in the order they came, each with its own name, and the work for each."""
@@ -52,16 +56,22 @@ class LoadedModels:
         suitable = writing or self._loaded
         return suitable[-1] if suitable else None
 
-    def find(self, name: Any, for_texts: bool = False) -> LoadedModel:
+    def find(self, name: Any, for_texts: bool = False, for_pairs: bool = False) -> LoadedModel:
         """Return the model of that name, or where the name is None the one that suits.
 
-        `for_texts`: one that encodes texts suits better than one that writes them.
+        `for_texts`: one that encodes texts suits better than one that writes them; `for_pairs`: a
+        reranker does.
         """
         if self.last is None:
             raise NoModelError
         if name is None:
-            encoders = [one for one in self._loaded if one.is_encoder]
-            return encoders[-1] if for_texts and encoders else self.last
+            wanted = [
+                one
+                for one in self._loaded
+                if (for_pairs and one.is_reranker)
+                or (for_texts and one.is_encoder and not one.is_reranker)
+            ]
+            return wanted[-1] if wanted else self.last
         for loaded in self._loaded:
             if loaded.name == name:
                 return loaded
@@ -120,10 +130,10 @@ class LoadedModels:
 
     @contextmanager
     def asked(
-        self, name: Any, cancel: CancelToken, for_texts: bool = False
+        self, name: Any, cancel: CancelToken, for_texts: bool = False, for_pairs: bool = False
     ) -> Iterator[LoadedModel]:
         """Yield the model of that name while it works for a call."""
-        loaded = self.find(name, for_texts)
+        loaded = self.find(name, for_texts, for_pairs)
         with self.at_work(cancel, loaded.model):
             yield loaded
 

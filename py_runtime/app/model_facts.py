@@ -30,6 +30,7 @@ def describe_model(model: AnyModel) -> Json:
         "source": manifest.source,
         "has_chat_template": model.chat_template is not None,
         "is_encoder": isinstance(model, Encoder),
+        "is_reranker": isinstance(model, Encoder) and model.scores_pairs,
         "sees": isinstance(model, Model) and model.image_rows is not None,
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),

@@ -34,6 +34,7 @@ NOT_COMPUTED = (
 )
 EPSILONS = (1e-13, 1e-1)  # GGUF files round 1e-12 down
 MAX_VOCABULARY, MAX_TYPES = 1 << 22, 1 << 10
+RERANKER = "ForSequenceClassification"
 MOST_TOKENS = 1 << 13  # of a text: its activations lie on the device as a whole
 ROWS_TOGETHER = 1 << 12  # tokens of several texts that are encoded at once
 MOST_TEXTS = 64  # at once
@@ -62,6 +63,7 @@ class EncoderConfig:
     activation: str
     eps: float
     theta: float
+    scores: bool  # it reads pairs of texts, and gives each a number
 
     @property
     def head_dim(self) -> int:
@@ -122,7 +124,21 @@ def encoder_config(values: Mapping[str, Any]) -> EncoderConfig:
         activation=_activation(values, family),
         eps=_number(values, family.key("layer_norm_eps", values), EPSILONS, 1e-12),
         theta=_theta(values),
+        scores=_gives_scores(values, family),
     )
+
+
+def _gives_scores(values: Mapping[str, Any], family: EncoderFamily) -> bool:
+    """Tell whether the model is a reranker; ModelError for one that sorts texts into classes."""
+    named = values.get("architectures")
+    names = named if isinstance(named, list) else []
+    if not any(isinstance(name, str) and name.endswith(RERANKER) for name in names):
+        return False
+    labels = values.get("id2label")
+    count = len(labels) if isinstance(labels, dict) else values.get("num_labels", 2)
+    if count != 1 or family.scores is None:
+        raise _fault(f"architectures has {short(names[0])}, which gives no score of a pair")
+    return True
 
 
 def _activation(values: Mapping[str, Any], family: EncoderFamily) -> str:

@@ -11,6 +11,8 @@ EMBEDDING_NORM = "embeddings.LayerNorm"
 QUERIES, KEYS, VALUES, MIXED = (f"self_attn.{part}_proj" for part in "qkvo")
 ATTENTION_NORM, MLP_NORM = "post_attention_layernorm", "post_mlp_layernorm"
 GATE, UP, DOWN = (f"mlp.{part}_proj" for part in ("gate", "up", "down"))
+# Of a reranker: from a pair's first hidden state to its score, with a tanh in between.
+SCORE_HIDDEN, SCORE = "score.hidden", "score.out"
 
 # Sizes under BERT's names in config.json.
 SIZES = (
@@ -36,6 +38,9 @@ class EncoderFamily:
     has_biases: bool = True  # in products
     skips_padding: bool = False  # positions begin behind the padding token's number
     act: str = "gelu"  # where config.json does not say
+    # What checkpoints call the two products of a score, without what stands before the model.
+    scores: tuple[str, str] | None = None
+    pair_gap: int = 1  # ends of a text between the two of a pair
 
     def key(self, name: str, values: Mapping[str, object]) -> str:
         """Return what a config.json calls what BERT's has under this name."""
@@ -43,6 +48,10 @@ class EncoderFamily:
 
     def checkpoint_name(self, name: str) -> str:
         """Return what checkpoints call a tensor, without what stands before the whole model."""
+        owner = name.rpartition(".")[0]
+        if self.scores and owner in (SCORE_HIDDEN, SCORE):
+            own = self.scores[owner == SCORE]
+            return name.replace(owner, own)
         if not name.startswith("layers."):
             return name.replace(EMBEDDING_NORM, self.embedding_norm)
         _, number, part = name.split(".", 2)
@@ -97,8 +106,22 @@ _NOMIC_KEYS = {
     "hidden_act": "activation_function",
 }
 FAMILIES = (
-    EncoderFamily("bert", "BERT, MiniLM, BGE, E5, GTE", "encoder.layer", _BERT_PARTS),
-    EncoderFamily("roberta", "RoBERTa", "encoder.layer", _BERT_PARTS, skips_padding=True),
+    EncoderFamily(
+        "bert",
+        "BERT, MiniLM, BGE, E5, GTE",
+        "encoder.layer",
+        _BERT_PARTS,
+        scores=("pooler.dense", "classifier"),
+    ),
+    EncoderFamily(
+        "roberta",
+        "RoBERTa",
+        "encoder.layer",
+        _BERT_PARTS,
+        skips_padding=True,
+        scores=("classifier.dense", "classifier.out_proj"),
+        pair_gap=2,
+    ),
     EncoderFamily(
         "distilbert",
         "DistilBERT",

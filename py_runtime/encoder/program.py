@@ -2,6 +2,7 @@
 
 tokens, types: i64 [B, S]; visible: bool [B, 1, 1, S], false behind a text's end; shares: f32
 [B, 1, S], what each token gives to its text's vector → vectors: f32 [B, 1, W].
+A reranker gives scores instead: f32 [B, 1, 1]; types tell the two texts of a pair apart.
 
 One graph serves any number of texts of any length: B and S are live.
 """
@@ -25,6 +26,8 @@ from py_runtime.encoder.families import (
     MLP_NORM,
     POSITIONS,
     QUERIES,
+    SCORE,
+    SCORE_HIDDEN,
     TYPES,
     UP,
     VALUES,
@@ -75,7 +78,13 @@ class _Encoder(BlockOps):
         x = self._embeddings()
         for number in range(c.layers):
             x = self._layer(f"layers.{number}", x)
-        writer.output(self._computed("aten.bmm.default", (texts, 1, c.width), shares, x))
+        pooled = (texts, 1, c.width)
+        x = self._computed("aten.bmm.default", pooled, shares, x)
+        if c.scores:
+            x = self._linear(SCORE_HIDDEN, x, pooled[:2])
+            x = self._computed("aten.tanh.default", pooled, x)
+            x = self._linear(SCORE, x, pooled[:2])
+        writer.output(x)
         return writer.program()
 
     def _embeddings(self) -> Ref:

@@ -12,6 +12,8 @@ from py_runtime.encoder.families import (
     MLP_NORM,
     POSITIONS,
     QUERIES,
+    SCORE,
+    SCORE_HIDDEN,
     TYPES,
     UP,
     VALUES,
@@ -35,6 +37,9 @@ def expected_shapes(config: EncoderConfig) -> dict[str, Dims]:
             if c.family.has_biases:
                 shapes[f"{path}{name}.bias"] = (rows,)
         shapes |= _norm(path + ATTENTION_NORM, c) | _norm(path + MLP_NORM, c)
+    if c.scores:
+        for name, rows in ((SCORE_HIDDEN, c.width), (SCORE, 1)):
+            shapes |= {f"{name}.weight": (rows, c.width), f"{name}.bias": (rows,)}
     return shapes
 
 

@@ -164,6 +164,9 @@ def _tensors_of(
         parts = [f"{path}{family.parts[part]}.weight" for part in (QUERIES, KEYS, VALUES)]
         split_rows(usual, f"{path}{family.fused}.weight", parts, config.width)
     names = {own: start + family.checkpoint_name(own) for own in shapes}
+    for own, name in names.items():  # what scores stands beside the model, not in it
+        if own.startswith("score.") and name not in usual:
+            names[own] = name.removeprefix(start)
     faults = []
     for own, name in names.items():
         found = usual.get(name)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import in_words
 from py_runtime.devices.one_device import replacement
 from py_runtime.devices.recovery import Recovery, give_up
+from py_runtime.encoder.encoding import CLS
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import TOKENIZER
 from py_runtime.generation.pieces import Piece
@@ -38,6 +40,14 @@ from py_runtime.tokens import Tokenizer
 
 # The longest of the texts that are encoded together: so much of the shortest, and so many tokens.
 PADDING, PADDED = 1.25, 8
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query and a text as one list of tokens, and where the text begins."""
+
+    tokens: list[int]
+    second: int
 
 
 class Encoder:
@@ -148,9 +158,18 @@ class Encoder:
         return list(given)
 
     async def vectors(
-        self, inputs: Sequence[list[int]], pooling: str | None, cancel: CancelToken
+        self,
+        inputs: Sequence[list[int]],
+        pooling: str | None,
+        cancel: CancelToken,
+        pairs: Sequence["Pair"] = (),
     ) -> np.ndarray:
-        """Return a vector for each list of tokens, several of about one length at a time."""
+        """Return a vector for each list of tokens, several of about one length at a time.
+
+        Inputs may be `pairs`, whose vectors are scores.
+        """
+        if self.scores_pairs and not pairs:
+            raise RequestError(message("reranker_cannot_embed", name=self.manifest.name), "model")
         self.encoding.shares(1, pooling)  # before anything is computed
         for tokens in inputs:
             if len(tokens) > self.context:
@@ -160,23 +179,63 @@ class Encoder:
             with self.while_loaded():
                 for places in batches([len(tokens) for tokens in inputs], self.folder.config.texts):
                     together = [inputs[at] for at in places]
-                    found |= zip(places, await self._run(together, pooling, cancel), strict=True)
+                    seconds = [pairs[at].second for at in places] if pairs else []
+                    run = self._run(together, pooling, cancel, seconds)
+                    found |= zip(places, await run, strict=True)
         pooled = np.stack([found[at] for at in range(len(inputs))])
-        return of_length_1(pooled) if self.encoding.is_normalised else pooled
+        is_normalised = self.encoding.is_normalised and not pairs
+        return of_length_1(pooled) if is_normalised else pooled
+
+    # Pairs -------------------------------------------------------------------------------------
+
+    @property
+    def scores_pairs(self) -> bool:
+        """Tell a reranker, which reads a query with a text, from what makes vectors of texts."""
+        return self.folder.config.scores
+
+    async def scores(
+        self, query: str, texts: Sequence[str], cancel: CancelToken | None = None
+    ) -> tuple[np.ndarray, int]:
+        """Return how well each text answers the query, from 0 to 1, and the pairs' tokens."""
+        if not self.scores_pairs:
+            raise RequestError(message("encoder_cannot_rerank", name=self.manifest.name), "model")
+        pairs = [self.pair(query, text) for text in texts]
+        inputs = [pair.tokens for pair in pairs]
+        found = await self.vectors(inputs, CLS, cancel or CancelToken(), pairs)
+        scores = np.asarray(1 / (1 + np.exp(-found[:, 0].astype(np.float64))))
+        return scores, sum(map(len, inputs))
+
+    def pair(self, query: str, text: str) -> "Pair":
+        """Return the tokens of a query and a text, as the model was trained to read them."""
+        first, second = (
+            self.tokenizer.encode(each, most=most_counted(self.context)) for each in (query, text)
+        )
+        gap = first[-1:] * (self.folder.config.family.pair_gap - 1)
+        tokens = [*first, *gap, *second[1:]]
+        return Pair(tokens, len(first) + len(gap))
 
     async def _run(
-        self, texts: list[list[int]], pooling: str | None, cancel: CancelToken
+        self,
+        texts: list[list[int]],
+        pooling: str | None,
+        cancel: CancelToken,
+        seconds: Sequence[int],
     ) -> np.ndarray:
         """Return the vectors [B, W] of as many texts as are encoded at once."""
         cancel.check()
-        inputs = self._inputs(texts, pooling)
+        inputs = self._inputs(texts, pooling, seconds)
         (found,) = await self.device.survive(
             lambda: until_cancelled(self.graph.run(inputs), cancel), cancel
         )
         return np.asarray(found[:, 0])
 
-    def _inputs(self, texts: list[list[int]], pooling: str | None) -> list[np.ndarray]:
-        """Return the graph's inputs: texts side by side, padded to the longest."""
+    def _inputs(
+        self, texts: list[list[int]], pooling: str | None, seconds: Sequence[int]
+    ) -> list[np.ndarray]:
+        """Return the graph's inputs: texts side by side, padded to the longest.
+
+        `seconds` say where the second text of each pair begins.
+        """
         size = (len(texts), max(map(len, texts)))
         tokens = np.zeros(size, np.int64)
         visible, shares = np.zeros(size, bool), np.zeros(size, np.float32)
@@ -184,8 +243,11 @@ class Encoder:
             tokens[row, : len(text)] = text
             visible[row, : len(text)] = True
             shares[row, : len(text)] = self.encoding.shares(len(text), pooling)
-        types = [np.zeros(size, np.int64)] if self.folder.config.types else []
-        return [tokens, *types, visible[:, None, None, :], shares[:, None, :]]
+        types = np.zeros(size, np.int64)
+        for row, begin in enumerate(seconds if self.folder.config.types > 1 else ()):
+            types[row, begin : len(texts[row])] = 1
+        given = [types] if self.folder.config.types else []
+        return [tokens, *given, visible[:, None, None, :], shares[:, None, :]]
 
     # What it does not do -----------------------------------------------------------------------
 

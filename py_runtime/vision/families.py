@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py_runtime.decoder.gguf_words import GgufKeys
-from py_runtime.vision import gemma3, qwen_sizes, smolvlm
+from py_runtime.vision import gemma3, qwen_sizes, qwen_vl, smolvlm
 from py_runtime.vision.sight import Colours, Sight
 
 PLAIN = Colours()
@@ -54,7 +54,7 @@ FAMILIES = (
         ("qwen2_5_vl_text",),
         qwen_sizes.read_json,
         qwen_sizes.read_gguf_2_5,
-        colours=qwen_sizes.CLIP,
+        colours=qwen_vl.CLIP,
     ),
     SeeingFamily(
         "Qwen3-VL",

@@ -15,10 +15,10 @@ from py_runtime.vision.sight import Sight
 from tests.gguf.small import CONTROL, LETTERS, MERGES, NORMAL
 from tests.gguf.written import Tensor, file
 from tests.vision.small_models import END, PARTS, START, TEMPLATE, tower_tensors
+from tests.vision.towers import metadata_of
 
 Images = list[np.ndarray]  # u8 [H, W, 3]
 WIDTH, LAYERS, HEADS, KV_HEADS, HEAD_DIM, CONTEXT = 32, 2, 2, 1, 16, 1024
-HALVES = [0.5, 0.5, 0.5]
 
 HALF_A_STEP = 0.5 / 127.5  # of a byte, in what towers take: Pillow may take lines first
 
@@ -187,18 +187,7 @@ class SmallFamily(ABC):
 
     def projector_file(self, **changes: Any) -> np.ndarray:
         """Write the tower as llama.cpp's converter does: the bytes of an mmproj file."""
-        keys = {
-            "has_vision_encoder": True,
-            "projector_type": self.projector,
-            "vision.projection_dim": WIDTH,
-            **self.projector_keys(),
-            **changes,
-        }
-        metadata = {
-            "general.architecture": "clip",
-            "general.type": "mmproj",
-            **{f"clip.{key}": value for key, value in keys.items()},
-        }
+        metadata = metadata_of(self.projector, {**self.projector_keys(), **changes})
         return np.frombuffer(file(metadata, self.tower_tensors()), np.uint8)
 
     def tower_tensors(self) -> list[Tensor]:

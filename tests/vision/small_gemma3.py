@@ -7,11 +7,10 @@ import torch
 from transformers import Gemma3Config, Gemma3ForConditionalGeneration, PreTrainedModel
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 
-from py_runtime.vision.gemma3 import Gemma3
 from py_runtime.vision.resample import BILINEAR, resized
 from py_runtime.vision.sight import Sight
-from py_runtime.vision.siglip import SiglipSizes
-from tests.vision.small_families import HALVES, Images, SmallFamily, check_scaling
+from tests.vision.small_families import Images, SmallFamily, check_scaling
+from tests.vision.towers import HALVES, TOWERS
 
 SIDE, PATCH, ROWS = 32, 4, 16
 WINDOW = 12  # narrower than an image
@@ -79,27 +78,10 @@ class SmallGemma3(SmallFamily):
         return {"token_type_ids": (tokens == self.id_of(self.row)).long()}
 
     def sight(self) -> Sight:
-        sizes = SiglipSizes(
-            patch=PATCH, width=24, hidden=40, layers=2, heads=3, positions=(SIDE // PATCH) ** 2
-        )
-        return Gemma3(
-            sizes=sizes, out=self.model.config.text_config.hidden_size, side=SIDE, factor=2
-        )
+        return TOWERS["gemma3"].sight
 
     def projector_keys(self) -> dict[str, Any]:
-        return {
-            "use_gelu": True,
-            "vision.image_size": SIDE,
-            "vision.patch_size": PATCH,
-            "vision.embedding_length": 24,
-            "vision.feed_forward_length": 40,
-            "vision.block_count": 2,
-            "vision.attention.head_count": 3,
-            "vision.attention.layer_norm_epsilon": 1e-6,
-            "vision.image_mean": HALVES,
-            "vision.image_std": HALVES,
-            "vision.projector.scale_factor": 2,
-        }
+        return TOWERS["gemma3"].keys
 
     def decoder_keys(self) -> dict[str, Any]:
         return {

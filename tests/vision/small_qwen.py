@@ -15,14 +15,13 @@ from transformers import (
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from py_runtime.vision.qwen_names import SECOND_FRAME
-from py_runtime.vision.qwen_vl import QwenVl
 from py_runtime.vision.resample import BICUBIC, resized
 from py_runtime.vision.sight import Sight
 from tests.gguf.written import Tensor
-from tests.vision.small_families import HALVES, WIDTH, Images, SmallFamily, check_scaling
+from tests.vision.small_families import WIDTH, Images, SmallFamily, check_scaling
+from tests.vision.towers import HALVES, LEAST, MOST, TOWERS, WINDOW
 
-PATCH, UNIT, TOWER, HIDDEN, TOWER_HEADS, TOWER_LAYERS = 4, 8, 32, 40, 2, 3
-LEAST, MOST = 3 * UNIT**2, 40 * UNIT**2  # pixels
+PATCH, TOWER, HIDDEN, TOWER_HEADS, TOWER_LAYERS = 4, 32, 40, 2, 3
 SECTIONS = [2, 3, 3]  # of the eight pairs of a head
 
 
@@ -32,7 +31,7 @@ class SmallQwen(SmallFamily):
     special = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
     row = written = "<|image_pad|>"
     mean, std = HALVES, HALVES
-    act: ClassVar[str]
+    tower: ClassVar[str]
 
     @property
     def template(self) -> str:
@@ -97,21 +96,11 @@ class SmallQwen(SmallFamily):
     def kinds_of(self, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"mm_token_type_ids": (tokens == self.id_of(self.row)).int()}
 
+    def sight(self) -> Sight:
+        return TOWERS[self.tower].sight
+
     def projector_keys(self) -> dict[str, Any]:
-        return {
-            "vision.patch_size": PATCH,
-            "vision.image_size": 4 * PATCH,
-            "vision.embedding_length": TOWER,
-            "vision.feed_forward_length": HIDDEN,
-            "vision.block_count": TOWER_LAYERS,
-            "vision.attention.head_count": TOWER_HEADS,
-            "vision.attention.layer_norm_epsilon": 1e-6,
-            "vision.spatial_merge_size": 2,
-            "vision.image_min_pixels": LEAST,
-            "vision.image_max_pixels": MOST,
-            "vision.image_mean": self.mean,
-            "vision.image_std": self.std,
-        }
+        return TOWERS[self.tower].keys
 
     def decoder_keys(self) -> dict[str, Any]:
         return {"rope.freq_base": 1e4, "rope.dimension_sections": [*SECTIONS, 0]}
@@ -141,35 +130,16 @@ class SmallQwen25(SmallQwen):
     """Qwen2.5-VL: windows of two rows by two, and a layer without."""
 
     architecture, projector = "qwen2vl", "qwen2.5vl_merger"
+    tower = "qwen2.5-vl"
 
     def make(self) -> PreTrainedModel:
-        tower = {"window_size": 2 * UNIT, "fullatt_block_indexes": [1]}
+        tower = {"window_size": WINDOW, "fullatt_block_indexes": [1]}
         config = Qwen2_5_VLConfig(
             text_config=self.text_config,
             vision_config={**self.tower_config, **tower},
             **self.ids,
         )
         return Qwen2_5_VLForConditionalGeneration(config)
-
-    def sight(self) -> Sight:
-        return QwenVl(
-            patch=PATCH,
-            width=TOWER,
-            hidden=HIDDEN,
-            layers=TOWER_LAYERS,
-            heads=TOWER_HEADS,
-            out=WIDTH,
-            factor=2,
-            least=LEAST,
-            most=MOST,
-            window=2 * UNIT,
-            unbound=(1,),
-            in_one=False,
-        )
-
-    def projector_keys(self) -> dict[str, Any]:
-        windows = {"vision.n_wa_pattern": 2, "vision.window_size": 2 * UNIT}
-        return {**super().projector_keys(), "use_silu": True, **windows}
 
     def turned(self, name: str, values: np.ndarray) -> Iterator[Tensor]:
         _, number, *_, ending = name.split(".")
@@ -181,6 +151,7 @@ class SmallQwen3(SmallQwen):
     """Qwen3-VL: a table of positions, and rows of its own for the first layer."""
 
     architecture, projector = "qwen3vl", "qwen3vl_merger"
+    tower = "qwen3-vl"
     parts: ClassVar = {"self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm"}
 
     def make(self) -> PreTrainedModel:
@@ -191,26 +162,6 @@ class SmallQwen3(SmallQwen):
             **self.ids,
         )
         return Qwen3VLForConditionalGeneration(config)
-
-    def sight(self) -> Sight:
-        return QwenVl(
-            patch=PATCH,
-            width=TOWER,
-            hidden=HIDDEN,
-            layers=TOWER_LAYERS,
-            heads=TOWER_HEADS,
-            out=WIDTH,
-            factor=2,
-            least=LEAST,
-            most=MOST,
-            positions=16,
-            deep=(1,),
-            in_one=False,
-        )
-
-    def projector_keys(self) -> dict[str, Any]:
-        deep = {"vision.is_deepstack_layers": [False, True, False]}
-        return {**super().projector_keys(), "use_gelu": True, **deep}
 
     def decoder_keys(self) -> dict[str, Any]:
         return {**super().decoder_keys(), "n_deepstack_layers": 1}

@@ -28,6 +28,36 @@ def png(size: tuple[int, int] = SIZE) -> bytes:
     return stream.getvalue()
 
 
+def model_files() -> dict[str, bytes]:
+    model = small_models.make_model()
+    files = {
+        "seeing.gguf": small_models.model_file(model),
+        "mmproj-seeing.gguf": small_models.projector_file(model),
+    }
+    return {name: data.tobytes() for name, data in files.items()}
+
+
+def test_a_phone_takes_a_photo(browser: Browser, toy_site_url: str) -> None:
+    context = browser.new_context(
+        viewport={"width": 412, "height": 839}, has_touch=True, is_mobile=True
+    )
+    user = User(context.new_page(), toy_site_url)
+    user.open()
+    camera = user.page.get_by_role("button", name="Take a photo")
+    expect(camera).to_be_hidden()
+    user.drop(model_files())
+    user.page.get_by_role("dialog", name="Your file").wait_for()
+    user.page.keyboard.press("Escape")
+    expect(camera).to_be_visible()
+    with user.page.expect_file_chooser() as chosen:
+        camera.click()
+    assert chosen.value.element.get_attribute("capture") == "environment"
+    chosen.value.set_files({"name": "photo.png", "mimeType": "image/png", "buffer": png()})
+    expect(attached(user).get_by_role("img", name="photo.png")).to_be_visible()
+    assert user.complaints == []
+    context.close()
+
+
 @pytest.fixture
 def user(browser: Browser, toy_site_url: str) -> Iterator[User]:
     context = browser.new_context()
@@ -43,13 +73,8 @@ def test_an_image_goes_with_a_question(user: User) -> None:
     user.load()
     user.drop({"a.png": png()})
     expect(user.notices).to_contain_text("cannot see images")
-    model = small_models.make_model()
-    files = {
-        "seeing.gguf": small_models.model_file(model),
-        "mmproj-seeing.gguf": small_models.projector_file(model),
-    }
-    user.drop({name: data.tobytes() for name, data in files.items()})
-    user.notices.get_by_role("button", name="Details").click()
+    expect(page.get_by_role("button", name="Take a photo")).to_be_hidden()
+    user.drop(model_files())
     expect(page.get_by_role("dialog", name="Your file")).to_contain_text("show it images")
     page.keyboard.press("Escape")
     user.drop({"a.png": png()})

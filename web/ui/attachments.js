@@ -10,7 +10,7 @@ import { arrived } from "./notices.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors|npz)$/i;
 
-const { attachFiles, attachFolder, composer, draft, dropZone } = page;
+const { attachFiles, attachFolder, composer, draft, dropZone, takePhoto } = page;
 const loadAttaching = script(() => import("./attaching.js"));
 const loadViews = script(() => import("./file_views.js"));
 const loadModelFiles = script(() => import("./model_files.js"));
@@ -18,7 +18,7 @@ const loadModelFiles = script(() => import("./model_files.js"));
 /** @type {(files: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
 const attach = async (files, entries) => (await arrived(loadAttaching()))?.attach(files, entries);
 
-for (const chooser of [attachFiles, attachFolder]) {
+for (const chooser of [attachFiles, attachFolder, takePhoto]) {
   chooser.onchange = () => {
     attach([...chooser.files ?? []]); // the browser takes the list back
     chooser.value = "";
@@ -76,7 +76,10 @@ function showAdapters() {
   if (adapters.length || !page.adapters.hidden) loadModelFiles().then((modelFiles) => modelFiles.showAdapters(adapters), () => {});
 }
 
-on("modelchange", showAdapters);
+on("modelchange", () => {
+  showAdapters();
+  page.photograph.hidden = !inpage.loaded?.sees;
+});
 
 /** Opens models, by the script that knows them. @type {(files: File[], given?: Promise<FileSystemHandle | null>[]) => Promise<void>} */
 async function openModelFiles(files, given) {

@@ -24,9 +24,9 @@ type Others = Record<
 
 /** Of what is read, found, attached and kept. */
 type OfReading = Record<"attachment" | "learning" | "quotes" | "quoteRow" | "reasoning", HTMLTemplateElement>
-  & Record<"attach" | "dictate" | "readerCopy" | "latest" | "laterPage" | "reloadPage" | "showShortcuts", HTMLButtonElement>
+  & Record<"attach" | "photograph" | "dictate" | "readerCopy" | "latest" | "laterPage" | "reloadPage" | "showShortcuts", HTMLButtonElement>
   & Record<"attached" | "dropZone" | "linked" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
-  & Record<"attachFolder" | "findChats" | "folderName", HTMLInputElement>
+  & Record<"attachFolder" | "takePhoto" | "findChats" | "folderName", HTMLInputElement>
   & Record<"folders", HTMLDataListElement>
   & Record<"folder" | "reader" | "shortcuts", HTMLDialogElement>;
 

@@ -97,6 +97,8 @@ export const messages = {
   smaller_model: "{name} ({gpu_bytes:bytes})",
   model_cannot_see: "{name} cannot see images: load a model that can, or leave them out",
   images_not_in_prompt: "the chat template leaves out images, or a message spells their token",
+  encoder_cannot_rerank: "{name} gives no scores of pairs of texts: load a reranker, a text encoder that was trained for it",
+  reranker_cannot_embed: "{name} is a reranker: it scores texts for a query, and makes no vectors; load another text encoder for these",
   encoder_cannot_write: "{name} is a text encoder: it makes vectors of texts, for search and comparison, and cannot write text; load another model to chat with",
   model_not_loadable: "{name} cannot be loaded: {fault}",
   no_such_model: "no model found with the name “{name}”; there are: {names}",
