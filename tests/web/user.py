@@ -59,6 +59,10 @@ STORED = """() => new Promise((resolve, reject) => {
         all.onsuccess = () => { opening.result.close(); resolve(all.result); };
     };
 })"""
+FILES = """async () => {
+    const database = await (await import("/ui/chat_storage.js")).connect();
+    return database.getAll("files");
+}"""
 # A tab that hears nothing of others: frozen in the background, say.
 DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
 # What the page does every five seconds, or after as many, it does soon.
@@ -257,6 +261,10 @@ class User:
         """Return the chats as this browser keeps them."""
         found: list[dict[str, Any]] = self.page.evaluate(STORED)
         return found
+
+    def kept_files(self) -> Any:
+        """Return the texts of attached files, which have records of their own."""
+        return self.page.evaluate(FILES)
 
     def drop(self, files: dict[str, bytes], event: str = "drop") -> None:
         """Files by their names, dropped; or dragged so far."""
