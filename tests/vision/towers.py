@@ -12,7 +12,7 @@ from py_runtime.model.seeing_text import text_values
 from py_runtime.vision.gemma3 import Gemma3
 from py_runtime.vision.lfm2_tiles import Cutting
 from py_runtime.vision.lfm2_vl import Lfm2Vl
-from py_runtime.vision.qwen_vl import QwenVl
+from py_runtime.vision.qwen_tower import QwenVl
 from py_runtime.vision.sight import Sight
 from py_runtime.vision.siglip import SiglipSizes
 from py_runtime.vision.smolvlm import SmolVlm
