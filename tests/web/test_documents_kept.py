@@ -164,7 +164,7 @@ def test_what_is_learnt_is_kept_and_goes_with_the_chat(desk: Desk) -> None:
 
 STORED_ENCODER = """async () => {
     localStorage.inpageEncoder = "local:small";
-    const [own] = await inpage.models();
+    const own = {name: "Stand-in", path: "models/own", stored: false, messages: [], size: 1e6};
     const encoder = {name: "small", path: "local:small", stored: true, messages: [], size: 1e7};
     inpage.models = async () => [own, encoder];
     globalThis.loads = [];
@@ -242,7 +242,8 @@ def test_a_file_is_summarised_in_parts(desk: Desk) -> None:
     expect(user.answers.locator(".note")).to_have_text("Stopped")
     user.page.evaluate("parts.length = 0; hangsAt = 0")
     user.regenerate()
-    expect(user.answers.locator(".quotes summary")).to_have_text("Based on summaries of all 2 parts")
+    summary = user.answers.locator(".quotes summary")
+    expect(summary).to_have_text("Based on summaries of all 2 parts")
     quotes = user.answers.locator(".quotes button")
     expect(quotes).to_have_text(["1long.txt · line 1summary 1", "2long.txt · line 2summary 2"])
     assert len(user.page.evaluate("parts")) == 2
