@@ -166,6 +166,7 @@ STORED_ENCODER = """async () => {
     localStorage.inpageEncoder = "local:small";
     const own = {name: "Stand-in", path: "models/own", stored: false, messages: [], size: 1e6};
     const encoder = {name: "small", path: "local:small", stored: true, messages: [], size: 1e7};
+    inpage.stored = async () => [];
     inpage.models = async () => [own, encoder];
     globalThis.loads = [];
     inpage.load = async (where, {keep}) => {
