@@ -39,7 +39,7 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-# The frame in which code of answers runs, apart from everything (web/ui/notebook/run_block.js).
+# The frame in which code of answers runs, apart from everything (web/ui/notebook/runner.js).
 RUNNER = "runner.html"
 RUNNER_HEADERS = {
     "Content-Security-Policy": (

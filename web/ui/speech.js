@@ -1,7 +1,7 @@
 // Reading aloud and dictation, where the browser does them on this machine: other voices and recognisers would send words
 // away.
 
-import { page } from "./elements.js";
+import { mainTextOf, page } from "./elements.js";
 import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
 import { t } from "./wording.js";
@@ -31,7 +31,7 @@ async function speak(button) {
   synthesis.cancel();
   const actions = wasReading ? undefined : await arrived(loadActions());
   if (!actions) return;
-  const text = /** @type {Element} */ (button.closest("article")?.querySelector(".text"));
+  const text = mainTextOf(/** @type {Element} */ (button.closest("article")));
   const said = new SpeechSynthesisUtterance(actions.plainTextOf(text));
   const language = navigator.language.split("-")[0];
   said.voice = voices().find(({ lang }) => lang.startsWith(language)) ?? voices()[0];
