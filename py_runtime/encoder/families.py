@@ -1,5 +1,7 @@
 """The families of text encoders."""
 
+from dataclasses import replace
+
 from py_runtime.decoder.words import Words
 from py_runtime.encoder import embedding_gemma, modern_bert
 from py_runtime.encoder.family import (
@@ -61,6 +63,15 @@ _NOMIC_KEYS = {
     "layer_norm_eps": "layer_norm_epsilon",
     "hidden_act": "activation_function",
 }
+ROBERTA = EncoderFamily(
+    "roberta",
+    "RoBERTa",
+    "encoder.layer",
+    _BERT_PARTS,
+    skips_padding=True,
+    scores=("classifier.dense", "classifier.out_proj"),
+    pair_gap=2,
+)
 FAMILIES = (
     EncoderFamily(
         "bert",
@@ -69,15 +80,8 @@ FAMILIES = (
         _BERT_PARTS,
         scores=("pooler.dense", "classifier"),
     ),
-    EncoderFamily(
-        "roberta",
-        "RoBERTa",
-        "encoder.layer",
-        _BERT_PARTS,
-        skips_padding=True,
-        scores=("classifier.dense", "classifier.out_proj"),
-        pair_gap=2,
-    ),
+    ROBERTA,
+    replace(ROBERTA, model_type="xlm-roberta", known_as="XLM-RoBERTa, BGE M3, multilingual E5"),
     EncoderFamily(
         "distilbert",
         "DistilBERT",

@@ -35,6 +35,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "bert": {"model_type": "bert", **SIZES},
     "bert with relu": {"model_type": "bert", **SIZES, "hidden_act": "relu"},
     "roberta": {"model_type": "roberta", **SIZES, "type_vocab_size": 1, "pad_token_id": 1},
+    "xlm-roberta": {
+        "model_type": "xlm-roberta",
+        **SIZES,
+        "type_vocab_size": 1,
+        "pad_token_id": 1,
+    },
     "distilbert": {"model_type": "distilbert", **DISTILBERT},
     "nomic": {"model_type": "nomic_bert", **SIZES},
     "modernbert": {
