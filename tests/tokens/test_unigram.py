@@ -65,16 +65,18 @@ def trained() -> dict[str, Any]:
     )
     # With letters of few scripts, so that many characters are unknown.
     oracle.train_from_iterator(
-        [line for line in lines() if max(line, default="") < "\u0180"], trainer
+        [line for line in lines()[::2] if max(line, default="") < "\u0180"], trainer
     )
     found: dict[str, Any] = json.loads(oracle.to_str())
-    return found
+    # `tokenizers` reads long decimals less exactly than Python: ties of sums would differ.
+    vocabulary = [[token, round(score * 1024) / 1024] for token, score in found["model"]["vocab"]]
+    return {**found, "model": {**found["model"], "vocab": vocabulary}}
 
 
 def test_ids_are_those_of_tokenizers() -> None:
     file = trained()
     ours, oracle = Tokenizer.from_json(file), Oracle.from_str(json.dumps(file))
-    for text in [*lines(), *TRICKY]:
+    for text in [*lines()[::4], *TRICKY]:
         found = ours.encode(text)
         assert found == oracle.encode(text).ids, text
     unknown = file["model"]["unk_id"]
