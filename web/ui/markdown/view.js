@@ -6,7 +6,7 @@
 /** @import { Marked } from "marked" */
 /** @import { RenderedMarkdown } from "./html.js" */
 
-import { copyOf, isInUse, page, plain } from "../elements.js";
+import { copyOf, directionOf, isInUse, page, plain } from "../elements.js";
 import { emit } from "../events.js";
 import { lazy, library, script } from "../lazy.js";
 import { isRenderable, options, renderMarkdown } from "./html.js";
@@ -76,7 +76,8 @@ function cleaned(html) {
   const fragment = purify.sanitize(html, ALLOWED);
   for (const image of fragment.querySelectorAll("[data-image]")) nameImage(image);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
-  for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
+  for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = directionOf(block.textContent, block.querySelectorAll("code, [data-math]"));
+  for (const item of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[dir=rtl] li"))) item.dir = directionOf(item.textContent, item.querySelectorAll("code, [data-math]"));
   for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("code, [data-math]"))) code.dir = "ltr"; // and does not decide where the paragraph begins
   return fragment;
 }
@@ -102,12 +103,12 @@ function linkFootnote(place) {
 
 /** Keeps headings from skipping a level; `last` is that of the heading before them. @type {(fragment: DocumentFragment, last: number) => number} */
 function levelHeadings(fragment, last) {
-  for (const heading of fragment.querySelectorAll("h3, h4, h5, h6")) {
+  for (const heading of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("h3, h4, h5, h6"))) {
     const level = Math.min(Number(heading.localName[1]), last + 1);
     last = level;
     if (heading.localName === `h${level}`) continue;
     const other = document.createElement(`h${level}`);
-    other.dir = "auto";
+    other.dir = heading.dir;
     other.append(...heading.childNodes);
     heading.replaceWith(other);
   }
