@@ -80,7 +80,8 @@ def test_a_phone_shows_the_chats_name_above_its_model(tab: User) -> None:
     tab.page.set_viewport_size({"width": 390, "height": 844})
     name = tab.page.get_by_label("Chat name").bounding_box()
     model = tab.page.locator("#modelChip").bounding_box()
-    assert name and model
+    assert name
+    assert model
     assert name["width"] > 200
     assert name["y"] + name["height"] <= model["y"]
     expect(tab.page.get_by_role("heading", level=1)).to_have_text("inpage")
