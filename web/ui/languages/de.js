@@ -1013,6 +1013,13 @@ export const texts = {
   "A graph of your own on the device, compared with numpy": "Ein eigener Graph auf dem Gerät, verglichen mit numpy",
 
   // Code of answers
+  "Preview": "Vorschau",
+  "Diagram": "Diagramm",
+  "Source": "Quelltext",
+  "cannot be drawn": "lässt sich nicht zeichnen",
+  "Close preview": "Vorschau schließen",
+  "Show it below, apart from your chats and the network": "Darunter anzeigen, getrennt von deinen Chats und dem Netz",
+  "The preview did not arrive: check the connection to this site.": "Die Vorschau ist nicht angekommen: Prüfe die Verbindung zu dieser Website.",
   "Run ▸": "Ausführen ▸",
   "Run it in this page, apart from your chats and the network": "In dieser Seite ausführen, getrennt von deinen Chats und dem Netz",
   "Code of an answer": "Code einer Antwort",

@@ -32,6 +32,7 @@ const TELL_MILLISECONDS = 30; // between two looks at what was drawn
 
 const loadMarked = library("marked.js");
 const loadPurify = library("dompurify.js");
+const loadFramed = script(() => import("./framed.js"));
 const loadRendering = script(() => import("./rendering.js"));
 /** @type {Marked | undefined} */
 let marked; // once it is here, with the other
@@ -82,11 +83,11 @@ function cleaned(html) {
   return fragment;
 }
 
-/** @param {string} html */
-function nodesOf(html) {
+/** @type {(html: string, isGrowing?: boolean) => DocumentFragment} */
+function nodesOf(html, isGrowing = false) {
   const fragment = cleaned(html);
   for (const place of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-ref], p[data-footnote]"))) linkFootnote(place);
-  enrich(fragment);
+  enrich(fragment, isGrowing);
   return fragment;
 }
 
@@ -153,7 +154,7 @@ function blocksIn(element) {
 
   /** @param {RenderedMarkdown} rendered */
   function put({ length, settled, rest }) {
-    const [done, tail] = [nodesOf(settled), nodesOf(rest)];
+    const [done, tail] = [nodesOf(settled), nodesOf(rest, true)];
     depth = levelHeadings(done, depth);
     levelHeadings(tail, depth);
     replaceRest(...tail.childNodes);
@@ -253,14 +254,16 @@ export function markdownIn(element) {
 // ---- what Markdown alone lacks
 
 /**
- * Adds what Markdown alone lacks; what the worker has to draw comes a little later.
- * @param {DocumentFragment} fragment
+ * Adds what Markdown alone lacks; what the worker or a frame has to draw comes a little later.
+ * @type {(fragment: DocumentFragment, isGrowing: boolean) => void}
  */
-function enrich(fragment) {
+function enrich(fragment, isGrowing) {
   for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("pre > code"))) {
     code.tabIndex = 0; // long lines scroll, by keyboard too
     code.before(copyOf(page.copyCode));
     finished(loadRendering().then(({ colour }) => colour(code)));
+    const isDiagram = !isGrowing && /^mermaid$/i.test(code.parentElement?.dataset.language ?? "");
+    if (isDiagram) finished(loadFramed().then(({ drawDiagram }) => drawDiagram(code)));
   }
   for (const table of fragment.querySelectorAll("table")) scrolling(table);
   for (const formula of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-math]"))) finished(loadRendering().then(({ draw }) => draw(formula)));
