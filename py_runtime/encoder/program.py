@@ -13,8 +13,8 @@ import numpy as np
 
 from py_runtime.base.dtypes import BOOL, F32, I64
 from py_runtime.base.shapes import Dims
+from py_runtime.decoder.block_ops import BlockOps
 from py_runtime.decoder.tensors import WeightKind
-from py_runtime.encoder.block_ops import BlockOps
 from py_runtime.encoder.config import GELU, GELU_TANH, RELU, EncoderConfig
 from py_runtime.encoder.families import (
     ATTENTION_NORM,

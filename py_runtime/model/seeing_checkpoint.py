@@ -44,6 +44,7 @@ from py_runtime.vision.sight import fitting
 from py_runtime.weights.byte_source import ByteSource
 
 PREPROCESSOR, GENERATION = "preprocessor_config.json", "generation_config.json"
+PROCESSOR, OF_IMAGES = "processor_config.json", "image_processor"  # newer: of all that it takes
 TEMPLATE, TEMPLATE_JSON = "chat_template.jinja", "chat_template.json"
 END = "eos_token_id"
 HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
@@ -137,8 +138,7 @@ class SeeingCheckpointStore:
         return tensors, sizes
 
     async def _tower(self, whole: Json, config: DecoderConfig, tensors: Tensors) -> Tower:
-        processing = await self._files.read_json(PREPROCESSOR)
-        sight = read_sight(whole, processing, config.width)
+        sight = read_sight(whole, await self._processing(), config.width)
         check_fits(sight, config)
         shapes, stored = sight.shapes(), _of_towers(tensors)
         split_fused(sight, stored, sight.checkpoint_name)
@@ -147,6 +147,14 @@ class SeeingCheckpointStore:
         given = await _from_one({own: found[own] for own in sight.norms_from_one})
         return tower_of(sight, found, self.name, given)
 
+    async def _processing(self) -> Any:
+        """Return how images are prepared, which is in one of two places."""
+        found = await self._files.read_json(PREPROCESSOR)
+        if found is not None:
+            return found
+        whole = await self._files.read_json(PROCESSOR)
+        return whole.get(OF_IMAGES) if isinstance(whole, dict) else None
+
     async def _decoder(
         self, values: Json, config: DecoderConfig, tensors: Tensors
     ) -> tuple[Program, GgufConstants]:
@@ -154,10 +162,11 @@ class SeeingCheckpointStore:
         owner = next((name for name in tensors if name.endswith(EMBEDDING)), EMBEDDING)
         before = owner.removesuffix(EMBEDDING)
         head = next((name for name in HEADS if name in tensors), HEAD)
-        names = {own: head if own == HEAD else before + own for own in shapes}
+        form = BY_MODEL_TYPE[values["model_type"]].checkpoint
+        names = {own: head if own == HEAD else before + form.stored_name(own) for own in shapes}
         found = _named(self.name, tensors, names, shapes)
         tables: dict[str, np.ndarray] = {**rotary_tables(values, config)}
-        if BY_MODEL_TYPE[values["model_type"]].checkpoint.norms_from_one:
+        if form.norms_from_one:
             norms = {own: found[own] for own, dims in shapes.items() if len(dims) == 1}
             tables |= await _from_one(norms)
         plain = {own: dims for own, dims in shapes.items() if own not in tables}
