@@ -41,7 +41,6 @@ export async function togglePreview(pressed) {
   const block = /** @type {HTMLElement} */ (pressed.closest("pre"));
   const next = block.nextElementSibling;
   const isShown = next?.classList.contains("preview") ?? false;
-  pressed.ariaExpanded = String(!isShown);
   pressed.textContent = isShown ? t`Preview` : t`Close preview`;
   if (isShown) return next?.remove();
   const box = Object.assign(document.createElement("div"), { className: "preview" });
