@@ -40,7 +40,7 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 # The frames in which what answers hold runs, apart from everything: Python
-# (web/ui/notebook/run_block.js), and pages and diagrams (web/ui/markdown/framed.js).
+# (web/ui/notebook/runner.js), and pages and diagrams (web/ui/markdown/framed.js).
 FRAME_POLICIES = {
     "runner.html": "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:",
     "preview.html": (

@@ -19,6 +19,9 @@ export const isInUse = (element) => element.isConnected || element.getRootNode()
 /** Finds a part of an element by its class. @type {(element: ParentNode, name: string) => HTMLElement} */
 export const partOf = (element, name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`));
 
+/** Finds the text of a message; other elements with texts may stand above it. @param {ParentNode} article */
+export const mainTextOf = (article) => /** @type {HTMLElement} */ (article.querySelector(":scope > .text"));
+
 /** Makes a function that fetches a style sheet, by its place below web/, and resolves once it holds. @param {string} path */
 export const styleSheet = (path) => lazy(() => {
   const { promise, resolve, reject } = Promise.withResolvers();

@@ -1,7 +1,7 @@
 // Reading aloud and dictation. Voices are of this machine. So is the recogniser of speech, where the browser has one; others send
 // what is said to the browser's maker, which the user is asked about before.
 
-import { page } from "./elements.js";
+import { mainTextOf, page } from "./elements.js";
 import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
 import { keep, recall } from "./settings.js";
@@ -32,7 +32,7 @@ async function speak(button) {
   synthesis.cancel();
   const actions = wasReading ? undefined : await arrived(loadActions());
   if (!actions) return;
-  const text = /** @type {Element} */ (button.closest("article")?.querySelector(".text"));
+  const text = mainTextOf(/** @type {Element} */ (button.closest("article")));
   const said = new SpeechSynthesisUtterance(actions.plainTextOf(text));
   const language = navigator.language.split("-")[0];
   said.voice = voices().find(({ lang }) => lang.startsWith(language)) ?? voices()[0];

@@ -2,6 +2,37 @@
 
 /** The page's texts, by their English. @type {Record<string, string>} */
 export const texts = {
+  // Tools
+  "Tools": "Werkzeuge",
+  "Tools: on": "Werkzeuge: an",
+  "Let the model use tools in this chat": "Das Modell darf in diesem Chat Werkzeuge verwenden",
+  "The first time it wants to use one, you are asked, and see what it would run. What comes of it stands in the answer.": "Will es eines zum ersten Mal verwenden, wirst du gefragt und siehst, was es ausführen würde. Das Ergebnis steht in der Antwort.",
+  "Ask again before each tool": "Vor jedem Werkzeug wieder fragen",
+  "These come with the page": "Diese bringt die Seite mit",
+  "{0} was not made to use tools: its chat template does not know them. Load another model under “Models”, such as Qwen3.": "{0} ist nicht für Werkzeuge gemacht: Die Chat-Vorlage des Modells kennt sie nicht. Lade unter „Modelle“ ein anderes, etwa Qwen3.",
+  "No model is loaded yet: whether it can use tools is known then.": "Noch ist kein Modell geladen: Erst dann ist bekannt, ob es Werkzeuge verwenden kann.",
+  "Calculator": "Rechner",
+  "File search": "Dateisuche",
+  "Date and time": "Datum und Uhrzeit",
+  "Runs code in this page, apart from your chats and the network.": "Führt Code in dieser Seite aus, getrennt von deinen Chats und vom Netz.",
+  "Computes what the model would only guess.": "Rechnet aus, was das Modell nur raten würde.",
+  "Looks things up in the files attached to the chat.": "Schlägt in den Dateien nach, die dem Chat angehängt sind.",
+  "Says what day and time it is here.": "Sagt, welcher Tag und wie spät es hier ist.",
+  "The model wants to use {0}": "Das Modell möchte „{0}“ verwenden",
+  "Let the model use {0}?": "Darf das Modell „{0}“ verwenden?",
+  "Running {0}…": "„{0}“ läuft…",
+  "Used {0}": "„{0}“ verwendet",
+  "{0} failed": "„{0}“ ist gescheitert",
+  "{0} was not run": "„{0}“ wurde nicht ausgeführt",
+  "{0} was stopped": "„{0}“ wurde gestoppt",
+  "Given": "Eingabe",
+  "Result": "Ergebnis",
+  "Allow once": "Einmal erlauben",
+  "Always in this chat": "In diesem Chat immer",
+  "Don’t run": "Nicht ausführen",
+  "Waiting for your permission…": "Wartet auf deine Erlaubnis…",
+  "Reading the results…": "Die Ergebnisse werden gelesen…",
+
   // The list of chats, and the head of the page
   "inpage": "inpage",
   "Skip to the message field": "Zum Nachrichtenfeld springen",
