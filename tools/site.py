@@ -48,6 +48,16 @@ RUNNER_HEADERS = {
         "frame-ancestors 'self'"
     )
 }
+# The frame that asks the servers of tools which users add (web/ui/tools/mcp.js): the page itself
+# connects to its own site alone.
+CONNECTOR = "connector.html"
+CONNECTOR_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; connect-src http: https:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    )
+}
+FRAMES = {RUNNER: RUNNER_HEADERS, CONNECTOR: CONNECTOR_HEADERS}
 POLICY, OWN_ORIGIN = "Content-Security-Policy", "connect-src 'self'"
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
@@ -195,7 +205,7 @@ class Site:
 
     def headers_of(self, url: str) -> dict[str, str]:
         """Return the headers that every answer at a URL carries, errors too."""
-        own = models.HEADERS if is_of_models(url) else RUNNER_HEADERS if url == RUNNER else {}
+        own = models.HEADERS if is_of_models(url) else FRAMES.get(url, {})
         return self.headers | own
 
     def urls(self) -> Iterator[str]:
