@@ -41,7 +41,7 @@ export const texts = {
   "Refresh": "Aktualisieren",
   "Asking for its tools…": "Seine Werkzeuge werden abgefragt…",
   "Asking {0}…": "{0} wird gefragt…",
-  "{0} tool|{0} tools": "{0} Werkzeug|{0} Werkzeuge",
+  "{0} tool|{1} tools": "{0} Werkzeug|{1} Werkzeuge",
   "{0} of {1}": "{0} von {1}",
   "The tools of {0} are missing: {1}": "Die Werkzeuge von {0} fehlen: {1}",
   "The server was not saved: this browser's storage is full or turned off.": "Der Server wurde nicht gespeichert: Der Speicher dieses Browsers ist voll oder ausgeschaltet.",
