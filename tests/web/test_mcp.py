@@ -1,11 +1,10 @@
 """Tools of MCP servers: listed, asked for and called; where a server fails, the page says how."""
 
-import re
 from collections.abc import Iterator
 from threading import Thread
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.web.mcp_server import TOKEN, McpHost
 from tests.web.test_tools import allow_all, caller, calls, decide, plan, results, send
@@ -135,13 +134,13 @@ def test_faults_are_explained(user: User, server: McpHost) -> None:
 def test_a_policy_that_forbids_servers_is_named(desk: Desk, server: McpHost) -> None:
     strict = {"Content-Security-Policy": "connect-src 'self'"}
 
-    def answer(route):  # type: ignore[no-untyped-def]
+    def answer(route: Route) -> None:
         response = route.fetch()
         route.fulfill(response=response, headers={**response.headers, **strict})
 
     user = caller(desk.tab())
     user.page.route("**/connector.html", answer)
-    assert re.search("policy does not let its pages connect to", fault(user, server.url))
+    assert "policy does not let its pages connect to" in fault(user, server.url)
     assert server.heard == []
 
 

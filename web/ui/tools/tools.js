@@ -28,6 +28,7 @@ import { serverTools } from "./servers.js";
 const MAX_ROUNDS = 8; // of calls in an answer
 const MAX_AT_ONCE = 8; // calls in a round
 const MAX_RESULT = 8000; // characters
+const MAX_KEPT = 20_000; // characters about the tools of an answer, for “Why this answer?”
 const CHARACTERS = 2; // of a result for each token of the context, at most: about half of it
 
 /** Gives the tools that an answer may call; rejects where it is stopped meanwhile. @type {(answer: Answer, path: ChatMessage[]) => Promise<Tools | undefined>} */
@@ -64,7 +65,8 @@ export class Tools {
   fields() {
     const { message } = this.answer;
     const tools = this.tools.map(({ name, description, parameters }) => ({ type: /** @type {const} */ ("function"), function: { name, description, parameters } }));
-    message.made = { ...message.made, tools: JSON.stringify(tools) };
+    const kept = JSON.stringify(tools);
+    message.made = { ...message.made, tools: kept.length > MAX_KEPT ? undefined : kept };
     return { tools, ...(this.#round === this.#last ? { tool_choice: "none" } : {}) };
   }
 
