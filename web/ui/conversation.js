@@ -7,7 +7,7 @@ import { answer } from "./answer_queue.js";
 import { answerOf, writtenElsewhere } from "./answers.js";
 import { addMessage, countVersions, lastPartOf, pathOf, shown, slotOf, versionsOf } from "./chats.js";
 import { changeChat } from "./composer.js";
-import { copyOf, excerptOf, mainTextOf, page, partOf } from "./elements.js";
+import { copyOf, directionOf, excerptOf, mainTextOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { markdownIn } from "./markdown.js";
 import { keep } from "./settings.js";
@@ -112,8 +112,10 @@ function articleOf(message, versionCounts) {
   if (message.certain) emit("certaintyshown", { article, message });
   if (message.attachments) emit("filesshown", { article, files: message.attachments });
   if (message.calls) emit("callsshown", { article, message });
-  if (message.role === "user") text.textContent = excerptOf(message.content);
-  else if (growing) {
+  if (message.role === "user") {
+    text.textContent = excerptOf(message.content);
+    text.dir = directionOf(text.textContent);
+  } else if (growing) {
     article.dataset.pending = "";
     growing.painted = paintedIn(article, growing);
     growing.painted.grow();

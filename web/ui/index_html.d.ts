@@ -28,7 +28,7 @@ type OfReading = Record<"attachment" | "learning" | "quotes" | "quoteRow" | "rea
   & Record<"attached" | "dropZone" | "linked" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
   & Record<"attachFolder" | "takePhoto" | "findChats" | "folderName", HTMLInputElement>
   & Record<"folders", HTMLDataListElement>
-  & Record<"folder" | "reader" | "shortcuts", HTMLDialogElement>;
+  & Record<"dictateAsk" | "folder" | "reader" | "shortcuts", HTMLDialogElement>;
 
 type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>

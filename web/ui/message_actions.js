@@ -12,6 +12,7 @@ import { script } from "./lazy.js";
 import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
+const loadFramed = script(() => import("./markdown/framed.js"));
 const loadRunner = script(() => import("./notebook/run_block.js"));
 
 /**
@@ -74,6 +75,7 @@ export const actions = {
   copy: (message) => copyText(message.content || wholeOf(message)),
   copyText: (message, button) => copyText(plainTextOf(mainTextOf(/** @type {Element} */ (button.closest("article"))))),
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
+  preview: async (message, button) => (await arrived(loadFramed()))?.togglePreview(button),
   runCode: async (message, button) => (await arrived(loadRunner()))?.runBlock(button),
   again: (message) => again(message),
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
@@ -108,7 +110,7 @@ function turnTo(button, kind) {
  */
 export function plainTextOf(text) {
   const copy = /** @type {Element} */ (text.cloneNode(true));
-  for (const part of copy.querySelectorAll(".reasoning, .block-run, button")) part.remove();
+  for (const part of copy.querySelectorAll(".reasoning, .block-run, .preview, .diagram, button")) part.remove();
   for (const formula of copy.querySelectorAll("[data-drawn]")) formula.textContent = formula.querySelector("annotation")?.textContent ?? "";
   const box = Object.assign(document.createElement("div"), { className: "sr" });
   box.append(copy);

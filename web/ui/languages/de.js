@@ -416,7 +416,11 @@ export const texts = {
   "“{0}” was deleted in another tab.": "„{0}“ wurde in einem anderen Tab gelöscht.",
   "This part of the page could not be loaded: check the connection to this site, then try again ({0}).": "Dieser Teil der Seite konnte nicht geladen werden: Prüfe die Verbindung zu dieser Website und versuche es noch einmal ({0}).",
   "This language could not be loaded: check the connection to this site, then choose it again.": "Diese Sprache konnte nicht geladen werden: Prüfe die Verbindung zu dieser Website und wähle sie noch einmal.",
-  "This browser does not recognise speech on this machine in your language, and inpage sends nothing you say elsewhere.": "Dieser Browser erkennt deine Sprache nicht auf diesem Gerät, und inpage schickt nichts, was du sagst, woandershin.",
+  "Let your browser send what you say to its maker?": "Darf dein Browser an seinen Hersteller schicken, was du sagst?",
+  "This browser cannot recognise speech in your language on this machine. To write down what you say, it sends the sound to a service of its maker: to Google in Chrome, to Microsoft in Edge, to Apple in Safari.": "Dieser Browser kann deine Sprache nicht auf diesem Gerät erkennen. Um aufzuschreiben, was du sagst, schickt er den Ton an einen Dienst seines Herstellers: in Chrome an Google, in Edge an Microsoft, in Safari an Apple.",
+  "inpage neither receives nor stores the sound. Your chats and files stay on this machine.": "inpage bekommt und speichert den Ton nicht. Deine Chats und Dateien bleiben auf diesem Gerät.",
+  "Allow and dictate": "Erlauben und diktieren",
+  "Dictation did not work: the browser says “{0}”.": "Das Diktieren hat nicht geklappt: Der Browser meldet „{0}“.",
 
   // The first visit
   "inpage needs JavaScript: please switch it on for this page.": "inpage braucht JavaScript: Bitte schalte es für diese Seite ein.",
@@ -1068,6 +1072,13 @@ export const texts = {
   "A graph of your own on the device, compared with numpy": "Ein eigener Graph auf dem Gerät, verglichen mit numpy",
 
   // Code of answers
+  "Preview": "Vorschau",
+  "Diagram": "Diagramm",
+  "Source": "Quelltext",
+  "cannot be drawn": "lässt sich nicht zeichnen",
+  "Close preview": "Vorschau schließen",
+  "Show it below, apart from your chats and the network": "Darunter anzeigen, getrennt von deinen Chats und dem Netz",
+  "The preview did not arrive: check the connection to this site.": "Die Vorschau ist nicht angekommen: Prüfe die Verbindung zu dieser Website.",
   "Run ▸": "Ausführen ▸",
   "Run it in this page, apart from your chats and the network": "In dieser Seite ausführen, getrennt von deinen Chats und dem Netz",
   "Code of an answer": "Code einer Antwort",
