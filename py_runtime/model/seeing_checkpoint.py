@@ -29,12 +29,11 @@ from py_runtime.folder.file_names import (
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest, Requirements, Source
 from py_runtime.gguf.constants import GgufConstants
-from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.encoder import kinds_of
 from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.tower import Tower, check_fits, split_fused, tower_of
 from py_runtime.gguf.wanted_tensors import wanted_tensors
-from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, tensors_in
+from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, from_one, tensors_in
 from py_runtime.model.program_sizes import held_bytes, needed_bytes
 from py_runtime.model.seeing_folder import SeeingFolder
 from py_runtime.model.seeing_text import text_values
@@ -144,7 +143,7 @@ class SeeingCheckpointStore:
         split_fused(sight, stored, sight.checkpoint_name)
         names = {own: sight.checkpoint_name(own) for own in shapes}
         found = _named(self.name, stored, names, shapes)
-        given = await _from_one({own: found[own] for own in sight.norms_from_one})
+        given = await from_one({own: found[own] for own in sight.norms_from_one})
         return tower_of(sight, found, self.name, given)
 
     async def _processing(self) -> Any:
@@ -168,7 +167,7 @@ class SeeingCheckpointStore:
         tables: dict[str, np.ndarray] = {**rotary_tables(values, config)}
         if form.norms_from_one:
             norms = {own: found[own] for own, dims in shapes.items() if len(dims) == 1}
-            tables |= await _from_one(norms)
+            tables |= await from_one(norms)
         plain = {own: dims for own, dims in shapes.items() if own not in tables}
         kinds, wanted = wanted_tensors(plain, {*weight_names(config)}, found, self.name)
         return write_decoder(config, kinds, self.name), GgufConstants(wanted, tables)
@@ -218,13 +217,4 @@ def _of_towers(tensors: Tensors) -> Tensors:
         while ending:
             found.setdefault(ending, tensor)
             ending = ending.partition(".")[2]
-    return found
-
-
-async def _from_one(tensors: Tensors) -> dict[str, np.ndarray]:
-    """Return norms whose checkpoints hold what they have beyond 1: f32."""
-    found = {}
-    for own, tensor in tensors.items():
-        data = await tensor.source.read(tensor.info.offset, tensor.info.nbytes)
-        found[own] = dequantise(tensor.info.kind, data).reshape(tensor.info.dims) + np.float32(1)
     return found
