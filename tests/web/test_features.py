@@ -39,7 +39,7 @@ def dropped(user: User, width: int) -> Locator:
 
 
 def look_at(features: Locator, text: str) -> None:
-    features.get_by_label("Source").select_option("text")
+    features.get_by_label("Text from").select_option("text")
     features.get_by_role("textbox", name="Text").fill(text)
     features.get_by_role("button", name="Inspect", exact=True).click()
     expect(features.get_by_role("table", name="strongest features")).to_be_visible()

@@ -107,7 +107,7 @@ def test_heads_say_where_they_look(answered: User) -> None:
 
 def test_own_text_needs_no_answer_and_links_carry_none_of_it(answered: User) -> None:
     lens = panel(answered, "lens", "Logit lens")
-    lens.get_by_label("Source").select_option("text")
+    lens.get_by_label("Text from").select_option("text")
     lens.get_by_role("textbox", name="Text").fill("a secret of mine")
     lens.get_by_label("Last positions").fill("3")
     lens.get_by_role("button", name="Inspect").click()
@@ -119,7 +119,7 @@ def test_own_text_needs_no_answer_and_links_carry_none_of_it(answered: User) -> 
 def look(user: User, name: str, text: str) -> Locator:
     """Look at a text of one's own in a panel."""
     opened = panel(user, name, HEADINGS[name][0])
-    opened.get_by_label("Source").select_option("text")
+    opened.get_by_label("Text from").select_option("text")
     opened.get_by_role("textbox", name="Text").fill(text)
     opened.get_by_role("button", name="Inspect", exact=True).click()
     return opened

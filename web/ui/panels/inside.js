@@ -34,7 +34,7 @@ export function textForm(dock, settings, onSubmit, ...fields) {
   const isLinked = linkChoice(settings.text !== undefined);
   const form = linkedForm(
     dock, onSubmit,
-    make("div", { class: "room-form" }, labelled(t`Source`, source), ...fields, make("button", { class: "primary" }, t`Inspect`)), text, isLinked,
+    make("div", { class: "room-form" }, labelled(t`Text from`, source), ...fields, make("button", { class: "primary" }, t`Inspect`)), text, isLinked,
   );
   if (settings.message) form.dataset.message = settings.message;
   showText();
