@@ -14,7 +14,13 @@ from urllib.parse import quote
 
 from py_runtime.base.model_errors import ModelError, ModelFileError
 from py_runtime.encoder.config import is_encoder
-from py_runtime.encoder.encoding import MODULES, POOLING_CONFIG, SETTINGS, pooling_folder
+from py_runtime.encoder.encoding import (
+    MODULES,
+    POOLING_CONFIG,
+    SETTINGS,
+    dense_folders,
+    pooling_folder,
+)
 from py_runtime.folder.file_names import (
     CONFIG,
     GGUF,
@@ -68,20 +74,21 @@ class Models:
         folder = self.root / name
         return folder / file if is_model(folder) and file in served_names(folder) else None
 
-    def find_pooling(self, name: str, inner: str) -> Path | None:
-        """Find how the encoder `name` pools, in the folder that its modules.json names."""
+    def find_inner(self, name: str, inner: str, file: str) -> Path | None:
+        """Find a file of the encoder `name` in a folder that its modules.json names."""
         if self.root is None or not is_plain_name(name):
             return None
         folder = self.root / name
-        return pooling_file(folder) if inner == pooling_of(folder) else None
+        return plain_file(folder, [inner, file]) if (inner, file) in inner_names(folder) else None
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Every (name, file) that find() has, and (name, inner/file) that find_pooling() has."""
+        """Every (name, file) that find() has, and (name, inner/file) that find_inner() has."""
         for folder in self._folders():
             if is_plain_name(folder.name):
                 yield from ((folder.name, file) for file in served_files(folder))
-                if pooling_file(folder):
-                    yield folder.name, f"{pooling_of(folder)}/{POOLING_CONFIG}"
+                for inner, file in inner_names(folder):
+                    if plain_file(folder, [inner, file]):
+                        yield folder.name, f"{inner}/{file}"
 
     def find_lone(self, file: str) -> Path | None:
         """Find a GGUF file that lies beside the folders; None where nothing is served."""
@@ -163,18 +170,19 @@ def is_checkpoint(folder: Path) -> bool:
     )
 
 
-def pooling_of(folder: Path) -> str | None:
-    """Return the folder in an encoder's folder that says how it pools."""
+def inner_names(folder: Path) -> list[tuple[str, str]]:
+    """List what an encoder's folders may hold: how it pools, and the products behind that."""
+    if not is_checkpoint(folder):
+        return []
+    modules = read_small_json(folder, [MODULES])
     try:
-        return pooling_folder(read_small_json(folder, [MODULES])) if is_checkpoint(folder) else None
+        pooling, products = pooling_folder(modules), dense_folders(modules)
     except ModelError:  # the engine says why
-        return None
-
-
-def pooling_file(folder: Path) -> Path | None:
-    """Return the file that says how an encoder pools."""
-    inner = pooling_of(folder)
-    return plain_file(folder, [inner, POOLING_CONFIG]) if inner else None
+        return []
+    return [
+        *([(pooling, POOLING_CONFIG)] if pooling else ()),
+        *((inner, file) for inner in products for file in (POOLING_CONFIG, SAFETENSORS)),
+    ]
 
 
 def read_small_json(folder: Path, parts: list[str]) -> Any:

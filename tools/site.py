@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from py_runtime.base.defaults import DEFAULTS
-from py_runtime.encoder import encoding
 from tools import models
 from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
@@ -191,8 +190,8 @@ class Site:
             case [models.FOLDER, name, file]:
                 path = self.models.find(name, file)
                 return from_file(url, path.parent, [path.name]) if path else None
-            case [models.FOLDER, name, inner, encoding.POOLING_CONFIG]:
-                path = self.models.find_pooling(name, inner)
+            case [models.FOLDER, name, inner, file]:
+                path = self.models.find_inner(name, inner, file)
                 return from_file(url, path.parent, [path.name]) if path else None
             case [models.FOLDER, file]:
                 path = self.models.find_lone(file)

@@ -64,9 +64,12 @@ ENCODER = {
     "model.safetensors": b"12345",
     "vocab.txt": b"[UNK]",
     "tokenizer_config.json": b"{}",
-    "modules.json": b'[{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]',
+    "modules.json": b"""[
+        {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+        {"type": "sentence_transformers.models.Dense", "path": "2_Dense"}
+    ]""",
 }
-POOLING = "1_Pooling/config.json"
+INNER = {"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"}
 
 
 def test_a_text_encoders_checkpoint_is_a_model(site: Site) -> None:
@@ -74,11 +77,17 @@ def test_a_text_encoders_checkpoint_is_a_model(site: Site) -> None:
     stray = {"x.html": b"no", "README.md": b"no", "pytorch_model.bin": b"no"}
     write_files(folder, {**ENCODER, **stray})
     write_files(folder / "1_Pooling", {"config.json": b"{}", "x.html": b"no"})
-    write_files(folder / "2_Dense", {"config.json": b"{}"})
+    write_files(folder / "2_Dense", {"config.json": b"{}", "model.safetensors": b"1"})
+    write_files(folder / "3_Dense", {"config.json": b"{}"})
     assert entry(site, "encoder") == {"name": "encoder", "path": "models/encoder/", "size": 5}
-    assert served(site, "encoder") == ENCODER.keys() | {POOLING}
-    assert site.find(f"models/encoder/{POOLING}")
-    for file in ("1_Pooling/x.html", "2_Dense/config.json", "../tiny/graph.json"):
+    assert served(site, "encoder") == ENCODER.keys() | INNER
+    assert all(site.find(f"models/encoder/{file}") for file in INNER)
+    for file in (
+        "1_Pooling/x.html",
+        "1_Pooling/model.safetensors",
+        "3_Dense/config.json",
+        "../tiny/graph.json",
+    ):
         assert site.find(f"models/encoder/{file}") is None
 
 
