@@ -12,7 +12,7 @@ const fieldsOf = (prompt) => [...new Set(Array.from(prompt.matchAll(FIELD), ([, 
 /** Makes a row in which a field is filled in. @param {string} name */
 function rowOf(name) {
   const label = document.createElement("label");
-  const input = Object.assign(document.createElement("textarea"), { name, rows: 1, dir: "auto", required: true });
+  const input = Object.assign(document.createElement("textarea"), { name, rows: 1, dir: "auto", required: true, placeholder: " " }); // shown as wrong only once something was there
   label.dir = "auto";
   label.append(name, input);
   return label;
