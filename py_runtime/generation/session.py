@@ -331,11 +331,12 @@ class Session:
     def speculation_mode(self, wanted: str) -> str:
         """Return whether tokens are proposed on this graph, where the caller wants that.
 
-        By itself it happens on the CPU, whose kernels give a token the same numbers whether or not
-        a few others are computed with it. On GPUs other kernels compute several tokens, which round
-        otherwise. Rows of images are no tokens that an answer could repeat.
+        By itself it happens where kernels for a few tokens cost little more than those for one: on
+        the CPU, where they give a token the same numbers, and on graphics processors, where both
+        are as exact as floats. Rows of images are no tokens that an answer could repeat.
         """
-        is_asked = wanted == ON or (wanted == AUTO and self.graph.target.cpu)
+        is_quick = self.graph.target.cpu or self.graph.target.wide
+        is_asked = wanted == ON or (wanted == AUTO and is_quick)
         if not is_asked or self._model.image_rows is not None:
             return OFF
         return wanted if can_verify(self.graph) else OFF
