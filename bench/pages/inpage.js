@@ -19,6 +19,7 @@ async function run({ ids }, count, onTokens, fields) {
     prompt_token_ids: ids,
     temperature: 0,
     ignore_eos: true,
+    speculate: false, // rows of decoding are of one token after the other
     max_tokens: count,
     stream: true,
     stream_options: { include_usage: true },

@@ -30,6 +30,7 @@ from py_runtime.gpu.kernel_target import (
     ARITHMETICS,
     BY_ARITHMETIC,
     BYTES,
+    HALF_KERNELS,
     KERNELS,
     MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
@@ -98,7 +99,7 @@ async def choose_kernels(
     if expected.cpu or is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     note = await read_note(FoundAdapter(device.adapter, device.features), notes)
-    choice = await _choose_kind(device, notes, note, by_bytes(running))
+    choice = await _choose_kind(device, notes, note, without_halves(running))
     if program is None or not choice.target.wide or device.adapter.is_fallback:
         return choice
     shape = shape_of(program)
@@ -145,7 +146,8 @@ async def _choose_for_shape(
     try:
         async with asyncio.timeout(LAYER_LIMITS[seems_software(device.adapter, device.features)]):
             times = await time_layers(device, compared, shape)
-        choice = KernelChoice(best_for(before, compared, times), MEASURED, times)
+        by_bytes = replace(before, one_token=BYTES, many_tokens=BYTES)
+        choice = KernelChoice(best_for(by_bytes, compared, times), MEASURED, times)
     except GpuDeviceLostError:
         return None
     except Exception:  # as above; a slow fault is not met again
@@ -237,10 +239,12 @@ async def read_note(found: FoundAdapter, notes: Notes) -> dict[str, Any]:
     return {**note} if isinstance(note, dict) and note.get("of") == key else {"of": key}
 
 
-def by_bytes(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
-    """Return the targets but those of products in floats and halves."""
-    others = BY_ARITHMETIC.values()
-    return {name: target for name, target in running.items() if name not in others}
+def without_halves(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
+    """Return the targets that say whether wide kernels are quicker than portable ones.
+
+    Where bytes are slow, floats alone may be.
+    """
+    return {name: target for name, target in running.items() if name != HALF_KERNELS}
 
 
 def check_kernels(wanted: object) -> None:

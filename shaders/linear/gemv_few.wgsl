@@ -1,17 +1,16 @@
 // Products of a few tokens, such as proposed ones, with weights in blocks of 32 columns, each of which is read
-// once for all of them. A workgroup lays out blocks of x, in floats, in its memory; its invocations take a block
+// once for four of them. A workgroup lays out blocks of x, in floats, in its memory; its invocations take a block
 // of a pair of rows each, as those of gemv_int8.wgsl, which become floats in registers. Weights are loaded one
 // step ahead.
 // needs: linear/fragments/io, linear/fragments/x, shared/octets, shared/weights/float_octet, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
-override TOKENS: u32 = 4u;  // that a workgroup takes: 4 or 8
+const TOKENS = 4u;  // that a workgroup takes
 override PAIR_LANES: u32 = 16u;  // invocations that share a pair of rows, a block each: 16 or more
 override GROUP_PAIRS: u32 = WORKGROUP / PAIR_LANES;
 const ADJACENT = 8u;  // neighbours read neighbouring blocks of one row, which share a cache line
 const HALF_OCTETS = 4u / HALVES;
 const STRIDE = 9u;  // vectors from a block to the next one: eight and a gap, for other banks of memory
-override FOUR: u32 = 4u * STRIDE * PAIR_LANES;  // vectors of four tokens
 
 var<workgroup> x_tile: array<vec4f, STRIDE * TOKENS * PAIR_LANES>;  // [token][block][quad]; in the end sums
 var<workgroup> octet_sums: array<f32, 4u * TOKENS * PAIR_LANES>;  // [token][block][octet]
@@ -59,10 +58,10 @@ fn with_octet(before: Sums, upper: mat2x4f, lower: mat2x4f, at: u32) -> Sums {
 }
 
 // The sums of the columns of a half, for four tokens.
-fn added_columns(first_token: u32, member: u32, half: u32) -> vec4f {
+fn added_columns(member: u32, half: u32) -> vec4f {
   var sums = vec4f();
   for (var of_half = 0u; of_half < HALF_OCTETS; of_half++) {
-    let at = 4u * (first_token * PAIR_LANES + member) + half * HALF_OCTETS + of_half;
+    let at = 4u * member + half * HALF_OCTETS + of_half;
     let step = 4u * PAIR_LANES;
     sums += vec4f(
       octet_sums[at],
@@ -75,53 +74,38 @@ fn added_columns(first_token: u32, member: u32, half: u32) -> vec4f {
 }
 
 // Adds a half's products to the sums. The bytes' unit comes first: a scale may be too small for it.
-fn with_half(before: Sums, raw: Sums, above: vec2f, below: vec2f, added: vec4f) -> Sums {
+fn with_half(
+  before: Sums,
+  raw: Sums,
+  above: vec2f,
+  below: vec2f,
+  member: u32,
+  half: u32,
+) -> Sums {
   var sums = Sums(
     before.upper + BYTE_UNIT * raw.upper * above.x,
     before.lower + BYTE_UNIT * raw.lower * below.x,
   );
   if (ADDS) {
+    let added = added_columns(member, half);
     sums.upper += added * above.y;
     sums.lower += added * below.y;
   }
   return sums;
 }
 
-struct Shares {
-  near: Sums,  // of the first four tokens
-  far: Sums,  // of the others
-}
-
-fn with_block(before: Shares, upper: WeightBlock, lower: WeightBlock, member: u32) -> Shares {
-  var shares = before;
+fn with_block(before: Sums, upper: WeightBlock, lower: WeightBlock, member: u32) -> Sums {
+  var sums = before;
   for (var half = 0u; half < HALVES; half++) {
-    var near = Sums();
-    var far = Sums();
+    var raw = Sums();
     for (var of_half = 0u; of_half < HALF_OCTETS; of_half++) {
       let octet = half * HALF_OCTETS + of_half;
-      let above = float_octet(upper, octet);
-      let below = float_octet(lower, octet);
       let at = STRIDE * member + 2u * octet;
-      near = with_octet(near, above, below, at);
-      if (TOKENS == 8u) {
-        far = with_octet(far, above, below, at + FOUR);
-      }
+      raw = with_octet(raw, float_octet(upper, octet), float_octet(lower, octet), at);
     }
-    let above = half_affine(upper, half);
-    let below = half_affine(lower, half);
-    var added = vec4f();
-    if (ADDS) {
-      added = added_columns(0u, member, half);
-    }
-    shares.near = with_half(shares.near, near, above, below, added);
-    if (TOKENS == 8u) {
-      if (ADDS) {
-        added = added_columns(4u, member, half);
-      }
-      shares.far = with_half(shares.far, far, above, below, added);
-    }
+    sums = with_half(sums, raw, half_affine(upper, half), half_affine(lower, half), member, half);
   }
-  return shares;
+  return sums;
 }
 
 // Adds up the invocations' shares of all pairs with four tokens.
@@ -143,16 +127,6 @@ fn add_up(lane: u32, own: Sums) {
   workgroupBarrier();
 }
 
-fn store_pairs(first_token: u32, first_pair: u32, lane: u32) {
-  // An invocation takes a pair of rows with one token.
-  let pair = first_pair + lane / 4u;
-  let token = first_token + lane % 4u;
-  if (lane < 4u * GROUP_PAIRS && pair < params.pairs && token < params.shape.tokens) {
-    let first = 2u * (lane / 4u);
-    store_pair(token, pair, vec2f(row_sums[first][lane % 4u], row_sums[first + 1u][lane % 4u]));
-  }
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(
   @builtin(workgroup_id) group: vec3u,
@@ -166,7 +140,7 @@ fn main(
   let rows = pair_rows(first_pair + lane / ADJACENT % GROUP_PAIRS);
   let member = lane % ADJACENT + lane / (ADJACENT * GROUP_PAIRS) * ADJACENT;
   let blocks = params.shape.octets / 4u;
-  var shares = Shares();
+  var sums = Sums();
   var upper = load_block(rows.x, min(member, blocks - 1u));
   var lower = load_block(rows.y, min(member, blocks - 1u));
   for (var block = 0u; block < blocks; block += PAIR_LANES) {
@@ -178,13 +152,15 @@ fn main(
     let next = min(block + PAIR_LANES + member, blocks - 1u);
     upper = load_block(rows.x, next);
     lower = load_block(rows.y, next);
-    shares = with_block(shares, own_upper, own_lower, member);
+    sums = with_block(sums, own_upper, own_lower, member);
     workgroupBarrier();
   }
-  add_up(lane, shares.near);
-  store_pairs(first_token, first_pair, lane);
-  if (TOKENS == 8u) {
-    add_up(lane, shares.far);
-    store_pairs(first_token + 4u, first_pair, lane);
+  add_up(lane, sums);
+  // An invocation takes a pair of rows with one token.
+  let pair = first_pair + lane / TOKENS;
+  let token = first_token + lane % TOKENS;
+  if (lane < TOKENS * GROUP_PAIRS && pair < params.pairs && token < params.shape.tokens) {
+    let first = 2u * (lane / TOKENS);
+    store_pair(token, pair, vec2f(row_sums[first][lane % TOKENS], row_sums[first + 1u][lane % TOKENS]));
   }
 }

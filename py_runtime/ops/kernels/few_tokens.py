@@ -1,22 +1,21 @@
-"""Products of a few tokens, such as proposed ones: each weight is read once for all of them."""
+"""Products of a few tokens, such as proposed ones: each weight is read once for four of them."""
 
 from py_runtime.base.shapes import ceil_div
 from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.ops.kernels.epilogues import Epilogue
 from py_runtime.ops.kernels.gemm import NormalisedTokens, PreparedTokens
 from py_runtime.ops.kernels.int8_products import goes_by_blocks
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.kernels.token_inputs import Norm
-from py_runtime.ops.kernels.workgroups import usual_workgroup
+from py_runtime.ops.kernels.workgroups import is_roomy, usual_workgroup
 from py_runtime.ops.registry import Op
 
 GEMV_FEW = "linear/gemv_few"
 MOST_TOKENS = 16
-AT_ONCE = (4, 8)  # tokens of a workgroup
-PAIR_LANES = (32, 16)  # invocations that share a pair of rows, where memory allows as many
-# Bytes of workgroup memory for a block of a token, and beside all of them.
-BLOCK_BYTES, OTHER_BYTES = 9 * 16 + 4 * 4, 2 << 10
+AT_ONCE = figures_of(GEMV_FEW)["TOKENS"]  # of a workgroup
+PAIR_LANES = {True: 32, False: 16}  # that share a pair of rows, where workgroups are roomy or not
 
 
 class FewTokens:
@@ -40,51 +39,24 @@ class FewTokens:
             known[""] = NormalisedTokens(op, x, max_tokens, matrix, weight)
         self.prepare = known[""]
         self.workgroup = usual_workgroup(op.builder.limits)
-        memory = op.builder.limits["max_compute_workgroup_storage_size"]
-        self.lanes = {
-            tokens: lanes
-            for tokens in AT_ONCE
-            if (lanes := lanes_that_fit(tokens, memory)) is not None
-        }
-        self.gemvs = {
-            tokens: op.launch(
-                GEMV_FEW,
-                plugs={**epilogue.plugs, "blocks": matrix.kind},
-                bind={**epilogue.bind, **matrix.bind, "x": self.prepare.out},
-                constants={
-                    "WHOLE_K": 1.0,
-                    "WORKGROUP": self.workgroup,
-                    "TOKENS": tokens,
-                    "PAIR_LANES": lanes,
-                },
-            )
-            for tokens, lanes in self.lanes.items()
-        }
+        lanes = PAIR_LANES[is_roomy(op.builder.limits)]
+        self.group_pairs = self.workgroup // lanes
+        self.gemv = op.launch(
+            GEMV_FEW,
+            plugs={**epilogue.plugs, "blocks": matrix.kind},
+            bind={**epilogue.bind, **matrix.bind, "x": self.prepare.out},
+            constants={"WHOLE_K": 1.0, "WORKGROUP": self.workgroup, "PAIR_LANES": lanes},
+        )
 
     def __call__(self, tokens: int) -> None:
         self.prepare(tokens, self.eps)
-        chosen = next((most for most in self.gemvs if tokens <= most), max(self.gemvs))
-        for most, gemv in self.gemvs.items():
-            if most != chosen:
-                gemv.skip()
         pairs = self.epilogue.pairs
-        group_pairs = self.workgroup // self.lanes[chosen]
-        groups = ceil_div(pairs, group_pairs) * ceil_div(tokens, chosen)
-        fields = {**self.epilogue.fields, **self.shared}
-        self.gemvs[chosen](groups, tokens=tokens, pairs=pairs, **fields)
+        groups = ceil_div(pairs, self.group_pairs) * ceil_div(tokens, AT_ONCE)
+        self.gemv(groups, tokens=tokens, pairs=pairs, **self.epilogue.fields, **self.shared)
 
     def skip(self) -> None:
         self.prepare.skip()
-        for gemv in self.gemvs.values():
-            gemv.skip()
-
-
-def lanes_that_fit(tokens: int, memory: int) -> int | None:
-    """Return how many invocations share a pair of rows; None: not so many tokens fit."""
-    for lanes in PAIR_LANES:
-        if tokens * lanes * BLOCK_BYTES + OTHER_BYTES <= memory:
-            return lanes
-    return None
+        self.gemv.skip()
 
 
 def takes_few(matrix: Matrix, max_tokens: int, target: KernelTarget) -> bool:
