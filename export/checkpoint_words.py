@@ -3,7 +3,6 @@
 Where a family differs from the others, its own file in py_runtime/decoder/families says how.
 """
 
-import re
 from collections.abc import Callable
 
 from export.errors import ExportError
@@ -12,13 +11,6 @@ from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.decoder.family import CheckpointForm
 from py_runtime.decoder.words import Words
 
-# Those whose names have no end.
-WHOLE_NAMES = {
-    ".decay.weight": ".A_log",
-    ".dt.bias": ".dt_bias",
-    ".skip.weight": ".D",
-    ".layer_scalar.weight": ".layer_scalar",
-}
 HEAD = "lm_head"
 # Where the decoder lies in a checkpoint; models that see have it deeper.
 PREFIXES = (
@@ -53,23 +45,8 @@ def _asked(words: Callable[[Words], Words], values: Words) -> Words:
 
 
 def stored_names(form: CheckpointForm, name: str) -> list[str]:
-    """Return the names that a checkpoint may have for a tensor of the decoder.
-
-    The names of fused tensors, which hold several of the decoder's, are not among them.
-    """
-    owner, _, part = name.rpartition(".")
-    if owner == HEAD:
+    """Return the names that a checkpoint may have for a tensor of the decoder."""
+    if name.rpartition(".")[0] == HEAD:
         return [name, f"language_model.{name}"]
-    if owner.startswith("layers."):
-        _, number, inner = owner.split(".", 2)
-        starred = re.sub(r"(?<=experts\.)\d+", "*", inner)
-        stored_inner = form.tensors.get(starred, starred)
-        if starred != inner:
-            stored_inner = stored_inner.replace("*", inner.split(".")[2])
-        owner = f"{form.layers}.{number}.{stored_inner}"
-    else:
-        owner = form.tensors.get(owner, owner)
-    stored = f"{owner}.{part}"
-    for whole, without_end in WHOLE_NAMES.items():
-        stored = stored.replace(whole, without_end)
+    stored = form.stored_name(name)
     return [f"{prefix}{stored}" for prefix in PREFIXES]

@@ -39,15 +39,17 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-# The frame in which code of answers runs, apart from everything (web/ui/notebook/run_block.js).
-RUNNER = "runner.html"
-RUNNER_HEADERS = {
-    "Content-Security-Policy": (
-        "sandbox allow-scripts; default-src 'none'; "
-        "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
-        "frame-ancestors 'self'"
-    )
+# The frames in which what answers hold runs, apart from everything: Python
+# (web/ui/notebook/runner.js), and pages and diagrams (web/ui/markdown/framed.js).
+FRAME_POLICIES = {
+    "runner.html": "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:",
+    "preview.html": (
+        "script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; font-src data:; media-src data: blob:; "
+        "form-action 'none'; base-uri 'none'"
+    ),
 }
+FRAME_POLICY = "sandbox allow-scripts; default-src 'none'; {}; frame-ancestors 'self'"
 POLICY, OWN_ORIGIN = "Content-Security-Policy", "connect-src 'self'"
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
@@ -195,7 +197,9 @@ class Site:
 
     def headers_of(self, url: str) -> dict[str, str]:
         """Return the headers that every answer at a URL carries, errors too."""
-        own = models.HEADERS if is_of_models(url) else RUNNER_HEADERS if url == RUNNER else {}
+        own = models.HEADERS if is_of_models(url) else {}
+        if url in FRAME_POLICIES:
+            own = {POLICY: FRAME_POLICY.format(FRAME_POLICIES[url])}
         return self.headers | own
 
     def urls(self) -> Iterator[str]:

@@ -19,6 +19,8 @@ MODULES = {
     "idb.js": ("idb/build/index.js", "idb/LICENSE"),
     "katex.js": ("katex/dist/katex.mjs", "katex/LICENSE"),
     "marked.js": ("marked/lib/marked.esm.js", "marked/LICENSE"),
+    # Its smaller build lacks mind maps and architecture, and depends on nothing.
+    "mermaid.js": ("@mermaid-js/tiny/dist/mermaid.tiny.js", "@mermaid-js/tiny/LICENSE"),
     # Its other build is for the newest browsers alone, which are fewer than have WebGPU.
     "pdf.js": ("pdfjs-dist/legacy/build/pdf.min.mjs", "pdfjs-dist/LICENSE"),
     "pdf-worker.js": ("pdfjs-dist/legacy/build/pdf.worker.min.mjs", "pdfjs-dist/LICENSE"),

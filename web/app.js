@@ -18,7 +18,7 @@ import { reopen, tools } from "./ui/sidebar.js";
 import { engineElsewhere } from "./ui/tabs.js";
 import { t, tell } from "./ui/wording.js";
 
-/** @typedef {"models" | "settings"} Dialog */
+/** @typedef {"models" | "settings" | "tools"} Dialog */
 
 /**
  * What a button says that a click on it does.
@@ -34,8 +34,10 @@ import { t, tell } from "./ui/wording.js";
 const dialogs = {
   models: script(() => import("./ui/model_panel.js")),
   settings: script(() => import("./ui/settings_dialog.js")),
+  tools: script(() => import("./ui/tools/dialog.js")),
 };
 const loadActions = script(() => import("./ui/message_actions.js"));
+const loadCalls = script(() => import("./ui/tools/blocks.js"));
 const loadCertainty = script(() => import("./ui/tokens/certainty.js"));
 const loadDock = script(() => import("./ui/dock.js"));
 const loadHub = script(() => import("./ui/hub.js"));
@@ -76,6 +78,7 @@ document.addEventListener("click", ({ target }) => {
   if (chooses) page[chooses].click();
   if (panel !== undefined) emit("panelwanted", { name: panel, settings: {} });
 });
+on("callsshown", async ({ article, message }) => (await arrived(loadCalls()))?.show(article, message));
 on("certaintyshown", async ({ article, message }) => (await arrived(loadCertainty()))?.show(article, message));
 on("hubmodelwanted", async (where) => {
   openDialog("models");

@@ -367,6 +367,8 @@ export interface LoadedModel {
   is_encoder: boolean;
   /** It scores texts for a query (`rerank`), and makes no vectors. */
   is_reranker: boolean;
+  /** Its chat template knows tools. Others are told of tools in plain words, which few of them heed. */
+  calls_tools: boolean;
   /** Its prompts may have images. */
   sees: boolean;
   has_goldens: boolean;

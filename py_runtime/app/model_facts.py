@@ -31,6 +31,7 @@ def describe_model(model: AnyModel) -> Json:
         "has_chat_template": model.chat_template is not None,
         "is_encoder": isinstance(model, Encoder),
         "is_reranker": isinstance(model, Encoder) and model.scores_pairs,
+        "calls_tools": isinstance(model, Model) and model.prompts.knows_tools,
         "sees": isinstance(model, Model) and model.image_rows is not None,
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),

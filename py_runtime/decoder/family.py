@@ -3,6 +3,7 @@
 py_runtime/decoder/families has a file for each family, or for several that are one maker's.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,14 @@ Fused = Mapping[str, tuple[str, ...]]  # a stored tensor of a layer → the deco
 
 
 Runs = tuple[tuple[int, float], ...]
+
+# Tensors whose names have no end in checkpoints.
+WITHOUT_END = {
+    ".decay.weight": ".A_log",
+    ".dt.bias": ".dt_bias",
+    ".skip.weight": ".D",
+    ".layer_scalar.weight": ".layer_scalar",
+}
 
 
 def no_words(values: Words) -> Words:
@@ -44,6 +53,26 @@ class CheckpointForm:
     words: Callable[[Words], Words] = no_words
     # From what transformers reads in it to the keys that config_json.py needs in addition.
     words_after: Callable[[Words], Words] = no_words
+
+    def stored_name(self, name: str) -> str:
+        """Return what checkpoints call a tensor, without what stands before the whole decoder.
+
+        The names of fused tensors, which hold several of the decoder's, are not among them.
+        """
+        owner, _, part = name.rpartition(".")
+        if owner.startswith("layers."):
+            _, number, inner = owner.split(".", 2)
+            starred = re.sub(r"(?<=experts\.)\d+", "*", inner)
+            stored_inner = self.tensors.get(starred, starred)
+            if starred != inner:
+                stored_inner = stored_inner.replace("*", inner.split(".")[2])
+            owner = f"{self.layers}.{number}.{stored_inner}"
+        else:
+            owner = self.tensors.get(owner, owner)
+        stored = f"{owner}.{part}"
+        for whole, without_end in WITHOUT_END.items():
+            stored = stored.replace(whole, without_end)
+        return stored
 
 
 @dataclass(frozen=True, kw_only=True)

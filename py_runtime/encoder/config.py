@@ -8,13 +8,16 @@ from py_runtime.base.model_errors import ModelError
 from py_runtime.base.short_texts import short
 from py_runtime.decoder.limits import (
     MAX_CONTEXT,
+    MAX_HEAD_DIM,
     MAX_HEADS,
     MAX_HIDDEN,
     MAX_LAYERS,
     MAX_WIDTH,
     THETAS,
 )
-from py_runtime.encoder.families import BY_MODEL_TYPE, FAMILIES, SIZES, EncoderFamily
+from py_runtime.decoder.words import FULL, SLIDING
+from py_runtime.encoder.families import FAMILIES, family_of
+from py_runtime.encoder.family import SIZES, EncoderFamily
 
 GELU, GELU_TANH, SILU, RELU = "gelu", "gelu_tanh", "silu", "relu"
 # By the names of transformers; some are of the same function.
@@ -34,6 +37,7 @@ NOT_COMPUTED = (
 )
 EPSILONS = (1e-13, 1e-1)  # GGUF files round 1e-12 down
 MAX_VOCABULARY, MAX_TYPES = 1 << 22, 1 << 10
+KINDS = {FULL, SLIDING}
 RERANKER = "ForSequenceClassification"
 MOST_TOKENS = 1 << 13  # of a text: its activations lie on the device as a whole
 ROWS_TOGETHER = 1 << 12  # tokens of several texts that are encoded at once
@@ -64,10 +68,22 @@ class EncoderConfig:
     eps: float
     theta: float
     scores: bool  # it reads pairs of texts, and gives each a number
+    head_dim: int
+    kv_heads: int
+    reaches: tuple[int | None, ...] = ()  # of layers, to both sides; None, or no item: all is seen
+    local_theta: float = 0.0  # of layers that do not see all
+    embedding_scale: float = 1.0
+    score_scale: float | None = None
+    dense: tuple[int, ...] = ()  # rows of products behind the pooling
+
+    def reach(self, number: int) -> int | None:
+        """Return how many tokens to both sides a layer sees; None: all of its text."""
+        return self.reaches[number] if self.reaches else None
 
     @property
-    def head_dim(self) -> int:
-        return self.width // self.heads
+    def vector(self) -> int:
+        """Return the columns of a text's vector."""
+        return (self.width, *self.dense)[-1]
 
     @property
     def context(self) -> int:
@@ -82,12 +98,13 @@ class EncoderConfig:
 
 def is_encoder(values: Mapping[str, Any]) -> bool:
     """Return whether this config.json is of a text encoder that can be run."""
-    return values.get("model_type") in BY_MODEL_TYPE
+    return family_of(dict(values)) is not None
 
 
 def encoder_config(values: Mapping[str, Any]) -> EncoderConfig:
     """Return the sizes that a config.json gives; ModelError names what is wrong."""
-    family = BY_MODEL_TYPE.get(str(values.get("model_type")))
+    values = dict(values)
+    family = family_of(values)
     if family is None:
         known = ", ".join(f"{one.model_type} ({one.known_as})" for one in FAMILIES)
         raise ModelError(
@@ -95,10 +112,21 @@ def encoder_config(values: Mapping[str, Any]) -> EncoderConfig:
             f"encoders that are supported: {known}",
             "get another model",
         )
+    values |= family.words(values)
     sizes = {key: _integer(values, family.key(key, values), most) for key, most in MOST.items()}
     width, heads = sizes["hidden_size"], sizes["num_attention_heads"]
-    if width % heads or (family.is_turned and width // heads % 2):
+    head_dim = width // heads
+    if values.get("head_dim") is not None:
+        head_dim = _integer(values, "head_dim", MAX_HEAD_DIM)
+    elif width % heads:
         raise _fault(f"{heads} heads do not share {width} columns")
+    if family.is_turned and head_dim % 2:
+        raise _fault(f"heads of {head_dim} columns cannot turn")
+    kv_heads = heads
+    if values.get("num_key_value_heads") is not None:
+        kv_heads = _integer(values, "num_key_value_heads", heads)
+    if heads % kv_heads:
+        raise _fault(f"{heads} heads do not share {kv_heads} keys evenly")
     kind = values.get("position_embedding_type") or "absolute"
     if kind != "absolute":
         raise _fault(f"position_embedding_type is {short(kind)}, which is not supported")
@@ -123,9 +151,26 @@ def encoder_config(values: Mapping[str, Any]) -> EncoderConfig:
         first_position=first,
         activation=_activation(values, family),
         eps=_number(values, family.key("layer_norm_eps", values), EPSILONS, 1e-12),
-        theta=_theta(values),
+        theta=_theta(values, "rope_parameters"),
         scores=_gives_scores(values, family),
+        head_dim=head_dim,
+        kv_heads=kv_heads,
+        reaches=_reaches(values, sizes["num_hidden_layers"]),
+        local_theta=_theta(values, "local_rope_parameters"),
+        embedding_scale=values.get("embedding_scale", 1.0),
+        score_scale=values.get("score_scale"),
     )
+
+
+def _reaches(values: Mapping[str, Any], layers: int) -> tuple[int | None, ...]:
+    """Return how far each layer sees, where some see a window."""
+    types = values.get("layer_types")
+    if "reach" not in values:
+        return ()
+    if not isinstance(types, list) or len(types) < layers or not {*map(str, types)} <= KINDS:
+        raise _fault(f"layer_types is {short(types)}, which is not supported")
+    reach = _integer(values, "reach", MAX_CONTEXT)
+    return tuple(reach if kind == SLIDING else None for kind in types[:layers])
 
 
 def _gives_scores(values: Mapping[str, Any], family: EncoderFamily) -> bool:
@@ -149,9 +194,9 @@ def _activation(values: Mapping[str, Any], family: EncoderFamily) -> str:
     return ACTIVATIONS[found]
 
 
-def _theta(values: Mapping[str, Any]) -> float:
+def _theta(values: Mapping[str, Any], key: str) -> float:
     """Return the base of rotary frequencies, which is in one of two places."""
-    rope = values.get("rope_parameters")
+    rope = values.get(key)
     if isinstance(rope, dict):
         if rope.get("rope_type", "default") != "default":
             raise _fault(f"rope_type is {short(rope['rope_type'])}, which is not supported")

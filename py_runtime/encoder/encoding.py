@@ -11,6 +11,7 @@ from py_runtime.base.short_texts import short
 
 MODULES, SETTINGS = "modules.json", "config_sentence_transformers.json"
 POOLING_CONFIG = "config.json"  # in the folder that modules.json names
+DENSE, IDENTITY = "Dense", "Identity"
 MEAN, CLS, LAST = "mean", "cls", "last"
 FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 ANOTHER = "get another model"
@@ -55,7 +56,7 @@ FLAGS = {
     "pooling_mode_max_tokens": "max",
 }
 NAMES = {"lasttoken": LAST}
-KNOWN_MODULES = ("Transformer", "Pooling", "Normalize")
+KNOWN_MODULES = ("Transformer", "Pooling", DENSE, "Normalize")
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,32 @@ class Encoding:
 
 def pooling_folder(modules: Any) -> str | None:
     """Return the folder of the pooling's config; None where modules.json names none."""
+    return next(iter(_folders(modules, "Pooling")), None)
+
+
+def dense_folders(modules: Any) -> list[str]:
+    """Return the folders of products behind the pooling, in their order."""
+    return _folders(modules, DENSE)
+
+
+def check_dense(config: Any) -> None:
+    """Check that such a product is nothing but one."""
+    config = config if isinstance(config, dict) else {}
+    act = config.get("activation_function", IDENTITY)
+    is_plain = isinstance(act, str) and act.rpartition(".")[2] == IDENTITY
+    if config.get("bias", True) or not is_plain:
+        raise ModelError("it has products with biases or activations behind its pooling", ANOTHER)
+
+
+def _folders(modules: Any, kind: str) -> list[str]:
+    found = []
     for module in modules if isinstance(modules, list) else ():
-        if _kind(module) == "Pooling":
+        if _kind(module) == kind:
             path = module.get("path")
             if not isinstance(path, str) or not FOLDER_NAME.fullmatch(path):
                 raise ModelError(f"{MODULES} has the path {short(path)}", ANOTHER)
-            return path
-    return None
+            found.append(path)
+    return found
 
 
 def read_encoding(modules: Any, pooling: Any, settings: Any) -> Encoding:

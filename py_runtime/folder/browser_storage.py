@@ -210,7 +210,7 @@ class Storage:
 
     @property
     def is_sharing(self) -> bool:
-        """Whether the user wants sites to share files."""
+        """Return whether the user wants sites to share files."""
         return SHARING in self._sizes
 
     async def allow_sharing(self, is_allowed: bool) -> None:

@@ -1,9 +1,11 @@
-"""A GGUF file of a text encoder (bert, nomic-bert), checked before a byte of its data is used."""
+"""A GGUF file of a text encoder, checked before a byte of its data is used."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from py_runtime.base.model_errors import ModelError
 from py_runtime.base.shapes import numel
@@ -17,13 +19,15 @@ from py_runtime.decoder.limits import (
 )
 from py_runtime.encoder.config import EPSILONS, EncoderConfig, encoder_config
 from py_runtime.encoder.encoding import CLS, LAST, MEAN, Encoding
-from py_runtime.encoder.families import (
+from py_runtime.encoder.families import BY_ARCHITECTURE
+from py_runtime.encoder.family import (
     ATTENTION_NORM,
-    BY_ARCHITECTURE,
+    DENSE,
     DOWN,
     EMBEDDING_NORM,
     GATE,
     KEYS,
+    LAST_NORM,
     MIXED,
     MLP_NORM,
     POSITIONS,
@@ -32,6 +36,7 @@ from py_runtime.encoder.families import (
     UP,
     VALUES,
     WORDS,
+    EncoderFamily,
 )
 from py_runtime.encoder.program import rotary_tables, write_encoder
 from py_runtime.encoder.tensors import expected_shapes, is_matrix
@@ -53,6 +58,8 @@ OF_THE_MODEL = {
     TYPES: "token_types.weight",
     f"{EMBEDDING_NORM}.weight": "token_embd_norm.weight",
     f"{EMBEDDING_NORM}.bias": "token_embd_norm.bias",
+    f"{LAST_NORM}.weight": "output_norm.weight",
+    **{f"{DENSE.format(number=n)}.weight": f"dense_{n + 2}.weight" for n in range(2)},
 }
 OF_A_LAYER = {
     QUERIES: "attn_q",
@@ -66,6 +73,7 @@ OF_A_LAYER = {
     MLP_NORM: "layer_output_norm",
 }
 FUSED = "attn_qkv"  # rows of queries, keys and values in one matrix
+FUSED_MLP = "ffn_up"  # rows of gate and up, where the family has them in one
 Tensors = Mapping[str, StoredTensor]  # by the engine's names
 
 
@@ -102,7 +110,7 @@ def read_encoder(file: GgufFile) -> GgufEncoder:
     keys = Keys(file.metadata, file.metadata.text(ARCHITECTURE))
     values = _read_values(file, keys)
     try:
-        config = encoder_config(values)
+        config = replace(encoder_config(values), dense=_dense_rows(file))
     except ModelError as error:
         raise GgufError(f"{file.name}: {error}") from None
     tensors = _tensors(file, config)
@@ -113,14 +121,21 @@ def read_encoder(file: GgufFile) -> GgufEncoder:
 
 
 def encoder_parts(
-    config: EncoderConfig, tensors: Tensors, name: str
+    config: EncoderConfig,
+    tensors: Tensors,
+    name: str,
+    given: Mapping[str, np.ndarray] | None = None,
 ) -> tuple[Program, GgufConstants]:
-    """Return the program and its constants, of tensors that have the shapes they must have."""
-    shapes = expected_shapes(config)
+    """Return the program and its constants, of tensors that have the shapes they must have.
+
+    Some are `given` as they are.
+    """
+    given = given or {}
+    shapes = {own: dims for own, dims in expected_shapes(config).items() if own not in given}
     matrices = {own for own, dims in shapes.items() if is_matrix(own, dims)}
     kinds, wanted = wanted_tensors(shapes, matrices, tensors, name)
     program = write_encoder(config, kinds, name)
-    return program, GgufConstants(wanted, rotary_tables(config))
+    return program, GgufConstants(wanted, {**rotary_tables(config), **given})
 
 
 def kinds_of(tensors: Mapping[str, StoredTensor]) -> str:
@@ -150,9 +165,21 @@ def _read_values(file: GgufFile, keys: Keys) -> dict[str, Any]:
         "num_attention_heads": keys.integer("attention.head_count", 1, MAX_HEADS),
         "max_position_embeddings": keys.integer("context_length", 1, MAX_CONTEXT),
         "type_vocab_size": 0 if types is None else types.info.dims[0],
+        **(family.gguf_words(keys) or _usual_words(keys)),
+    }
+
+
+def _usual_words(keys: Keys) -> dict[str, Any]:
+    return {
         "layer_norm_eps": keys.number("attention.layer_norm_epsilon", *EPSILONS),
         "rope_parameters": {"rope_theta": keys.number("rope.freq_base", *THETAS, default=1000.0)},
     }
+
+
+def _dense_rows(file: GgufFile) -> tuple[int, ...]:
+    """Return the rows of the products behind the pooling."""
+    names = [OF_THE_MODEL[f"{DENSE.format(number=number)}.weight"] for number in range(2)]
+    return tuple(file.tensors[name].info.dims[0] for name in names if name in file.tensors)
 
 
 def _read_encoding(keys: Keys) -> Encoding:
@@ -170,7 +197,7 @@ def _tensors(file: GgufFile, config: EncoderConfig) -> Tensors:
     stored = _split(file, config)
     faults = []
     for own, dims in shapes.items():
-        name = _gguf_name(own)
+        name = gguf_name(own, config.family)
         if name not in stored:
             faults.append(f"{shown(name)} is missing")
         elif stored[name].info.dims != dims:
@@ -178,7 +205,7 @@ def _tensors(file: GgufFile, config: EncoderConfig) -> Tensors:
             faults.append(f"{shown(name)} has the shape {found}, not {list(dims)}")
     if faults:
         raise GgufError(f"{file.name}: {listed(faults)}")
-    known = {_gguf_name(own) for own in shapes}
+    known = {gguf_name(own, config.family) for own in shapes}
     others = [name for name in stored if name not in known]
     if others:
         raise UnsupportedGgufError(
@@ -186,7 +213,7 @@ def _tensors(file: GgufFile, config: EncoderConfig) -> Tensors:
             f"{listed(map(shown, others))}",
             "get another model, or another file of this one",
         )
-    return {own: stored[_gguf_name(own)] for own in shapes}
+    return {own: stored[gguf_name(own, config.family)] for own in shapes}
 
 
 def _split(file: GgufFile, config: EncoderConfig) -> dict[str, StoredTensor]:
@@ -195,6 +222,9 @@ def _split(file: GgufFile, config: EncoderConfig) -> dict[str, StoredTensor]:
     for number in range(config.layers):
         names = [f"blk.{number}.{OF_A_LAYER[own]}.weight" for own in (QUERIES, KEYS, VALUES)]
         split_rows(tensors, f"blk.{number}.{FUSED}.weight", names, config.width)
+        if config.family.fused_mlp:
+            names = [f"blk.{number}.{OF_A_LAYER[own]}.weight" for own in (GATE, UP)]
+            split_rows(tensors, f"blk.{number}.{FUSED_MLP}.weight", names, config.hidden)
     return tensors
 
 
@@ -210,9 +240,10 @@ def split_rows(
         tensors[name] = rows_of(whole, place * rows, rows)
 
 
-def _gguf_name(name: str) -> str:
+def gguf_name(name: str, family: EncoderFamily) -> str:
+    """Return what files call a tensor."""
     if name in OF_THE_MODEL:
         return OF_THE_MODEL[name]
     _, number, part = name.split(".", 2)
     owner, _, ending = part.rpartition(".")
-    return f"blk.{number}.{OF_A_LAYER[owner]}.{ending}"
+    return f"blk.{number}.{family.gguf_parts.get(owner) or OF_A_LAYER[owner]}.{ending}"

@@ -52,7 +52,8 @@ def read_tower(file: GgufFile, decoder: DecoderConfig, model_type: str) -> Tower
             f"give the mmproj file of the same model, or {WITHOUT}",
         )
     try:
-        sight = family.read_gguf(keys, _columns(file, family), _colours(file, family.colours))
+        found = family.read_gguf(keys, _columns(file, family), _colours(file, family.colours))
+        sight = found.completed({name: each.info.dims for name, each in file.tensors.items()})
         sight.check()
         check_fits(sight, decoder)
     except ModelError as error:

@@ -13,7 +13,8 @@ from py_runtime.hub.listing import HubFile
 # Files beside models: projectors of pictures, draft heads, importance matrices.
 BESIDE = ("mmproj", "mtp-", "imatrix")
 MAX_PROJECTORS = 50  # mmproj files that are looked at: far more than any model has
-SEEING = ("smolvlm", "idefics3")  # in names of models whose images can be read
+# In names of models whose images can be read.
+SEEING = ("smolvlm", "idefics3", "gemma-3-", "qwen2.5-vl", "qwen3-vl", "lfm2-vl", "lfm2.5-vl")
 PREFERRED = ("Q4_K_M", "Q4_0", "Q8_0")
 
 

@@ -56,7 +56,7 @@ class ChatPrompts:
         self._tokenizer = tokenizer
         self._seams = Seams(tokenizer.control_tokens)
         source = template.source if template else ""
-        self._knows_tools = "tools" in source
+        self.knows_tools = "tools" in source
         self._convention = convention_of(source)
         self._thoughts = thoughts_of(source, tokenizer.control_tokens)
 
@@ -107,7 +107,7 @@ class ChatPrompts:
         if pictures and self._images is None:
             raise RequestError(message("model_cannot_see", name=self._name), "messages")
         turns = without_pictures(messages)
-        if not self._knows_tools:
+        if not self.knows_tools:
             turns, tools = in_plain_words(turns, asked.tools), None
         variables: Any = asked.variables
         if not allow_special:

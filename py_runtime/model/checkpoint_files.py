@@ -1,7 +1,9 @@
 """The files of a checkpoint as people publish it, and the places of the tensors in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from py_runtime.base.model_errors import ModelError, ModelFileError
 from py_runtime.base.sizes import in_words
@@ -10,6 +12,7 @@ from py_runtime.folder.plain_safetensors import header_end, parse_header
 from py_runtime.folder.safetensors_header import LENGTH_BYTES
 from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gguf.container import TensorInfo
+from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.stored_weights import FLOATS
 from py_runtime.gguf.tensor_types import BY_NAME
@@ -57,3 +60,12 @@ async def tensors_in(source: ByteSource) -> dict[str, StoredTensor]:
         for name, one in stored.items()
         if one.code in FLOATS
     }
+
+
+async def from_one(tensors: Mapping[str, StoredTensor]) -> dict[str, np.ndarray]:
+    """Return norms whose checkpoints hold what they have beyond 1: f32."""
+    found = {}
+    for own, tensor in tensors.items():
+        data = await tensor.source.read(tensor.info.offset, tensor.info.nbytes)
+        found[own] = dequantise(tensor.info.kind, data).reshape(tensor.info.dims) + np.float32(1)
+    return found

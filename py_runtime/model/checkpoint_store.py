@@ -4,6 +4,7 @@ It is read without torch. Decoders go through `inpage export`, which quantises t
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from py_runtime.base.file_facts import FileFacts
@@ -17,10 +18,12 @@ from py_runtime.encoder.encoding import (
     POOLING_CONFIG,
     SETTINGS,
     Encoding,
+    check_dense,
+    dense_folders,
     pooling_folder,
     read_encoding,
 )
-from py_runtime.encoder.families import KEYS, QUERIES, VALUES, WORDS
+from py_runtime.encoder.family import DENSE, GATE, KEYS, QUERIES, UP, VALUES, WORDS
 from py_runtime.encoder.tensors import expected_shapes
 from py_runtime.folder.file_names import (
     CONFIG,
@@ -39,15 +42,16 @@ from py_runtime.folder.manifest import (
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.encoder import encoder_parts, kinds_of, split_rows
 from py_runtime.gguf.reader import StoredTensor
-from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, tensors_in
+from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, from_one, tensors_in
 from py_runtime.model.encoder_folder import EncoderFolder, encoder_folder
 from py_runtime.model.program_sizes import held_bytes, needed_bytes
 from py_runtime.program import Program
 from py_runtime.tokens.wordpiece import wordpiece_file
 from py_runtime.weights.byte_source import ByteSource
 
+DENSE_WEIGHT = "linear.weight"
 MAX_NAMES = 8  # of tensors that are listed
-PARTS = ("embeddings.", "encoder.", "transformer.")  # that compute vectors
+PARTS = ("embeddings.", "encoder.", "transformer.", "layers.")  # that compute vectors
 UNUSED = ("position_ids",)  # numbers from 0 on, which old checkpoints keep
 
 Json = dict[str, Any]
@@ -98,13 +102,30 @@ class CheckpointStore:
             values = await self._files.read_json(CONFIG)
             if not isinstance(values, dict):
                 raise ModelFileError(f"{self.name} has no {CONFIG} that is an object", ANOTHER)
-            config = encoder_config(values)
             source = self._files.find(SAFETENSORS)
-            tensors = _tensors_of(source.name, await tensors_in(source), config)
-            program, constants = encoder_parts(config, tensors, self.name)
+            dense = await self._dense()
+            rows = tuple(tensor.info.dims[0] for tensor in dense.values())
+            config = replace(encoder_config(values), dense=rows)
+            tensors = _tensors_of(source.name, await tensors_in(source), config, dense)
+            norms = {own: it for own, it in tensors.items() if len(it.info.dims) == 1}
+            given = await from_one(norms) if config.family.norms_from_one else {}
+            program, constants = encoder_parts(config, tensors, self.name, given)
             manifest = await self._manifest(source, config, program, kinds_of(tensors))
             self._opened = (config, program, constants, manifest)
         return self._opened
+
+    async def _dense(self) -> dict[str, StoredTensor]:
+        """Return the matrices of products behind the pooling, by the engine's names."""
+        found = {}
+        folders = dense_folders(await self._files.read_json(MODULES))
+        for number, folder in enumerate(folders):
+            check_dense(await self._files.read_json(f"{folder}/{POOLING_CONFIG}"))
+            stored = await tensors_in(self._files.find(f"{folder}/{SAFETENSORS}"))
+            matrix = stored.get(DENSE_WEIGHT)
+            if matrix is None or len(matrix.info.dims) != 2:
+                raise ModelTensorsError(f"{folder}/{SAFETENSORS} has no {DENSE_WEIGHT}", ANOTHER)
+            found[f"{DENSE.format(number=number)}.weight"] = matrix
+        return found
 
     async def _manifest(
         self, source: ByteSource, config: EncoderConfig, program: Program, quantisation: str
@@ -149,11 +170,15 @@ def _vocabulary(words: bytes) -> dict[str, int]:
 
 
 def _tensors_of(
-    file: str, stored: dict[str, StoredTensor], config: EncoderConfig
+    file: str,
+    stored: dict[str, StoredTensor],
+    config: EncoderConfig,
+    dense: dict[str, StoredTensor],
 ) -> dict[str, StoredTensor]:
     """Return the tensors by the engine's names; others that vectors would depend on are refused."""
     usual = {_usual(name): tensor for name, tensor in stored.items()}
-    starts = [name.removesuffix(WORDS) for name in usual if name.endswith(WORDS)]
+    words = config.family.checkpoint_name(WORDS)
+    starts = [name.removesuffix(words) for name in usual if name.endswith(words)]
     if len(starts) != 1:
         raise ModelTensorsError(f"{file} has {len(starts)} tables of words", ANOTHER)
     start = starts[0]
@@ -163,6 +188,10 @@ def _tensors_of(
         path = f"{start}{family.layers}.{number}."
         parts = [f"{path}{family.parts[part]}.weight" for part in (QUERIES, KEYS, VALUES)]
         split_rows(usual, f"{path}{family.fused}.weight", parts, config.width)
+        if family.fused_mlp:
+            parts = [f"{path}{family.parts[part]}.weight" for part in (GATE, UP)]
+            split_rows(usual, f"{path}{family.fused_mlp}.weight", parts, config.hidden)
+    usual |= {start + own: matrix for own, matrix in dense.items()}
     names = {own: start + family.checkpoint_name(own) for own in shapes}
     for own, name in names.items():  # what scores stands beside the model, not in it
         if own.startswith("score.") and name not in usual:

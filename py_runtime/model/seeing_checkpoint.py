@@ -29,12 +29,11 @@ from py_runtime.folder.file_names import (
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest, Requirements, Source
 from py_runtime.gguf.constants import GgufConstants
-from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.encoder import kinds_of
 from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.tower import Tower, check_fits, split_fused, tower_of
 from py_runtime.gguf.wanted_tensors import wanted_tensors
-from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, tensors_in
+from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, from_one, tensors_in
 from py_runtime.model.program_sizes import held_bytes, needed_bytes
 from py_runtime.model.seeing_folder import SeeingFolder
 from py_runtime.model.seeing_text import text_values
@@ -44,6 +43,7 @@ from py_runtime.vision.sight import fitting
 from py_runtime.weights.byte_source import ByteSource
 
 PREPROCESSOR, GENERATION = "preprocessor_config.json", "generation_config.json"
+PROCESSOR, OF_IMAGES = "processor_config.json", "image_processor"  # newer: of all that it takes
 TEMPLATE, TEMPLATE_JSON = "chat_template.jinja", "chat_template.json"
 END = "eos_token_id"
 HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
@@ -137,15 +137,22 @@ class SeeingCheckpointStore:
         return tensors, sizes
 
     async def _tower(self, whole: Json, config: DecoderConfig, tensors: Tensors) -> Tower:
-        processing = await self._files.read_json(PREPROCESSOR)
-        sight = read_sight(whole, processing, config.width)
+        sight = read_sight(whole, await self._processing(), config.width)
         check_fits(sight, config)
         shapes, stored = sight.shapes(), _of_towers(tensors)
         split_fused(sight, stored, sight.checkpoint_name)
         names = {own: sight.checkpoint_name(own) for own in shapes}
         found = _named(self.name, stored, names, shapes)
-        given = await _from_one({own: found[own] for own in sight.norms_from_one})
+        given = await from_one({own: found[own] for own in sight.norms_from_one})
         return tower_of(sight, found, self.name, given)
+
+    async def _processing(self) -> Any:
+        """Return how images are prepared, which is in one of two places."""
+        found = await self._files.read_json(PREPROCESSOR)
+        if found is not None:
+            return found
+        whole = await self._files.read_json(PROCESSOR)
+        return whole.get(OF_IMAGES) if isinstance(whole, dict) else None
 
     async def _decoder(
         self, values: Json, config: DecoderConfig, tensors: Tensors
@@ -154,12 +161,13 @@ class SeeingCheckpointStore:
         owner = next((name for name in tensors if name.endswith(EMBEDDING)), EMBEDDING)
         before = owner.removesuffix(EMBEDDING)
         head = next((name for name in HEADS if name in tensors), HEAD)
-        names = {own: head if own == HEAD else before + own for own in shapes}
+        form = BY_MODEL_TYPE[values["model_type"]].checkpoint
+        names = {own: head if own == HEAD else before + form.stored_name(own) for own in shapes}
         found = _named(self.name, tensors, names, shapes)
         tables: dict[str, np.ndarray] = {**rotary_tables(values, config)}
-        if BY_MODEL_TYPE[values["model_type"]].checkpoint.norms_from_one:
+        if form.norms_from_one:
             norms = {own: found[own] for own, dims in shapes.items() if len(dims) == 1}
-            tables |= await _from_one(norms)
+            tables |= await from_one(norms)
         plain = {own: dims for own, dims in shapes.items() if own not in tables}
         kinds, wanted = wanted_tensors(plain, {*weight_names(config)}, found, self.name)
         return write_decoder(config, kinds, self.name), GgufConstants(wanted, tables)
@@ -209,13 +217,4 @@ def _of_towers(tensors: Tensors) -> Tensors:
         while ending:
             found.setdefault(ending, tensor)
             ending = ending.partition(".")[2]
-    return found
-
-
-async def _from_one(tensors: Tensors) -> dict[str, np.ndarray]:
-    """Return norms whose checkpoints hold what they have beyond 1: f32."""
-    found = {}
-    for own, tensor in tensors.items():
-        data = await tensor.source.read(tensor.info.offset, tensor.info.nbytes)
-        found[own] = dequantise(tensor.info.kind, data).reshape(tensor.info.dims) + np.float32(1)
     return found

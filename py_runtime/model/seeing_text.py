@@ -8,6 +8,8 @@ from py_runtime.base.model_errors import ModelError
 from py_runtime.base.short_texts import short
 from py_runtime.decoder import limits
 from py_runtime.decoder.config_json import ROPE_TYPES
+from py_runtime.decoder.families.lfm2 import CONV
+from py_runtime.decoder.families.lfm2 import checkpoint_words as lfm2_words
 from py_runtime.decoder.words import DEEP, FULL, SLIDING
 from py_runtime.folder.file_names import CONFIG
 
@@ -23,6 +25,7 @@ MOST = {
 EPSILONS, SCALARS = (1e-12, 1e-1), (1e-3, 1e6)
 ACTIVATIONS = ("silu", "gelu_pytorch_tanh")
 MAX_PERIOD, MAX_DEEP = 1 << 10, 1 << 6
+HIDDEN = ("intermediate_size", 0, limits.MAX_HIDDEN)
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,24 @@ def _qwen2_5_vl(given: Json, whole: Json) -> Json:
     return {"sliding_window": None, "rope_parameters": {"mrope_section": [16, 24, 24], **rope}}
 
 
+def _lfm2(given: Json, whole: Json) -> Json:
+    """Return which layers are convolutions, and what its own keys say."""
+    eps = _number(given, "norm_eps", given["rms_norm_eps"], EPSILONS)
+    words = lfm2_words({**given, "norm_eps": eps})
+    layers, width = given["num_hidden_layers"], words["intermediate_size"]
+    has_attention = given.get("full_attn_idxs")
+    has_attention = range(layers) if has_attention is None else has_attention
+    if not isinstance(has_attention, list | tuple | range):
+        raise fault(f"full_attn_idxs is {short(has_attention)}")
+    types = [FULL if number in has_attention else CONV for number in range(layers)]
+    return {
+        **words,
+        "intermediate_size": _count({"intermediate_size": width}, *HIDDEN),
+        "layer_types": given.get("layer_types") or types,
+        "conv_L_cache": _count(given, "conv_L_cache", 3, limits.MAX_TAPS),
+    }
+
+
 FORMS = {
     "llama": TextForm((32_000, 4096, 11_008, 32, 32, 2048), eps=1e-5),
     "gemma3_text": TextForm(
@@ -96,10 +117,18 @@ FORMS = {
     "qwen3_vl_text": TextForm(
         (151_936, 4096, 22_016, 32, 32, 128_000), head_dim=128, theta=500_000.0, more=_qwen3_vl
     ),
+    "lfm2": TextForm(
+        (65_536, 2560, 12_288, 32, 32, 128_000), kv_heads=8, eps=1e-5, theta=1e6, more=_lfm2
+    ),
 }
 # Families whose older files have the decoder's sizes beside the tower's.
 WITHOUT_HALVES = ("qwen2_5_vl",)
-OF_WHOLE = {"qwen2_5_vl": "qwen2_5_vl_text", "qwen3_vl": "qwen3_vl_text", "gemma3": "gemma3_text"}
+OF_WHOLE = {
+    "qwen2_5_vl": "qwen2_5_vl_text",
+    "qwen3_vl": "qwen3_vl_text",
+    "gemma3": "gemma3_text",
+    "lfm2_vl": "lfm2",
+}
 
 
 def text_values(whole: Json, is_tied: bool) -> Json:

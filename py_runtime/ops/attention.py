@@ -176,6 +176,7 @@ class Sdpa(Op):
             q[1] % k[1] == 0,
             f"{q[1]} query heads cannot share {k[1]} key and value heads evenly",
         )
+        self.window = take_window(self) if self.takes("window") else None
         self.scale = self.number("scale") if self.has("scale") else q[3] ** -0.5
         self.attention = make_attention(
             self,
@@ -184,6 +185,7 @@ class Sdpa(Op):
             {"q": self.q, "k": self.k, "v": self.v, "mask": self.mask or self.q},
             self.out,
             "tensor",
+            self.window,
         )
 
     def live(self) -> None:
@@ -196,6 +198,10 @@ class Sdpa(Op):
         self.require_live(
             same_heads and q[3] == k[3] == self.q.max_dims[3],
             f"q {list(q)} and k {list(k)}: heads and their width cannot change",
+        )
+        self.require_live(
+            self.window is None or q[2] == k[2],
+            f"a window over {k[2]} positions for {q[2]} tokens, which must be the same",
         )
         self.out.resize(q)
         if self.mask is None:
@@ -224,3 +230,8 @@ class Sdpa(Op):
             q_strides=(q_batch, q_token, q_head),
             kv_strides=(kv_batch, kv_token, kv_head),
         )
+
+
+@register("inpage.window_sdpa.default", args="q k v mask scale window out")
+class WindowSdpa(Sdpa):
+    """The same, but a token sees those alone that are less than `window` positions away."""

@@ -8,6 +8,7 @@ from itertools import groupby
 from py_runtime.tokens.bert import clean_text, part_chinese, strip_marks
 from py_runtime.tokens.characters import WHITESPACE
 from py_runtime.tokens.patterns import Pattern
+from py_runtime.tokens.precompiled import build_precompiled
 from py_runtime.tokens.section import Section
 
 Normalizer = Callable[[str], str]
@@ -62,6 +63,8 @@ def build_normalizer(section: Section | None) -> Normalizer:
         case "Replace":
             pattern = Pattern.from_section(Section.of(section.where, section.fields.get("pattern")))
             return partial(pattern.replace, content=section.get("content", str))
+        case "Precompiled":
+            return build_precompiled(section)
         case "Sequence":
             steps = [build_normalizer(step) for step in section.sections("normalizers")]
             return lambda text: reduce(lambda so_far, step: step(so_far), steps, text)

@@ -13,6 +13,7 @@ from py_runtime.tokens.normalizers import build_normalizer
 from py_runtime.tokens.post_processors import build_post_processor
 from py_runtime.tokens.pre_tokenizers import build_pre_tokenizer
 from py_runtime.tokens.section import Section
+from py_runtime.tokens.unigram import UnigramModel
 from py_runtime.tokens.wordpiece import WordPieceModel
 
 
@@ -132,11 +133,15 @@ class StreamDecoder:
         return self._decoder.finish()
 
 
-def build_model(section: Section) -> BpeModel | WordPieceModel:
+def build_model(section: Section) -> BpeModel | WordPieceModel | UnigramModel:
     """Build what encodes words; older files of BPE name no type."""
-    if section.get("type", str, "BPE") == "WordPiece":
-        return WordPieceModel(section)
-    return BpeModel(section)
+    match section.get("type", str, "BPE"):
+        case "WordPiece":
+            return WordPieceModel(section)
+        case "Unigram":
+            return UnigramModel(section)
+        case _:
+            return BpeModel(section)
 
 
 def refuse_surrogates(text: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py_runtime.decoder.gguf_words import GgufKeys
-from py_runtime.vision import gemma3, qwen_sizes, qwen_vl, smolvlm
+from py_runtime.vision import gemma3, lfm2_vl, qwen_sizes, qwen_vl, smolvlm
 from py_runtime.vision.sight import Colours, Sight
 
 PLAIN = Colours()
@@ -64,6 +64,15 @@ FAMILIES = (
         ("qwen3_vl_text",),
         qwen_sizes.read_json,
         qwen_sizes.read_gguf_3,
+    ),
+    SeeingFamily(
+        "LFM2-VL",
+        ("lfm2_vl",),
+        "lfm2",
+        "mm.2.weight",
+        ("lfm2",),
+        lfm2_vl.read_json,
+        lfm2_vl.read_gguf,
     ),
 )
 BY_MODEL_TYPE = {each: family for family in FAMILIES for each in family.model_types}

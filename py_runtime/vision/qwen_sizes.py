@@ -6,6 +6,7 @@ from typing import Any
 from py_runtime.base.short_texts import short
 from py_runtime.decoder.gguf_words import GgufKeys
 from py_runtime.decoder.limits import MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_WIDTH
+from py_runtime.vision.qwen_tower import QwenVl
 from py_runtime.vision.qwen_vl import (
     CLIP,
     EPS,
@@ -14,7 +15,6 @@ from py_runtime.vision.qwen_vl import (
     MAX_PATCH,
     MAX_PIXELS,
     MAX_WINDOW,
-    QwenVl,
 )
 from py_runtime.vision.sight import EPSILONS, Colours, check_resample, fault, read_colours
 

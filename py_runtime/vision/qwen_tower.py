@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from py_runtime.base.dtypes import BOOL, F32, I64
 from py_runtime.base.shapes import Dims
+from py_runtime.decoder.block_ops import BlockOps
 from py_runtime.decoder.tensors import WeightKind
-from py_runtime.encoder.block_ops import BlockOps
 from py_runtime.program import Program, op_names
 from py_runtime.program.writer import Ref
 from py_runtime.vision.qwen_names import (
@@ -30,12 +30,14 @@ from py_runtime.vision.qwen_names import (
     SECOND_NORM,
     UP,
 )
-from py_runtime.vision.qwen_vl import CORNERS, QwenVl
+from py_runtime.vision.qwen_vl import CORNERS, QwenImages
 
 
-def write_tower(sight: QwenVl, kinds: Mapping[str, WeightKind], name: str) -> Program:
-    """Write the program; `kinds` has the kind of every matrix."""
-    return _Tower(sight, kinds, name).write()
+class QwenVl(QwenImages):
+    """Qwen2.5-VL or Qwen3-VL."""
+
+    def write(self, kinds: Mapping[str, WeightKind], name: str) -> Program:
+        return _Tower(self, kinds, name).write()
 
 
 class _Tower(BlockOps):

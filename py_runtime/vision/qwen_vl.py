@@ -1,7 +1,7 @@
-"""Qwen2.5-VL and Qwen3-VL, whose towers take images of any size."""
+"""Qwen2.5-VL and Qwen3-VL: sizes and tensors of their towers, and images of any size."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -11,8 +11,6 @@ import numpy as np
 from py_runtime.base.shapes import Dims
 from py_runtime.decoder.limits import MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_WIDTH
 from py_runtime.decoder.rotary import SEVERAL
-from py_runtime.decoder.tensors import WeightKind
-from py_runtime.program import Program
 from py_runtime.vision.headers import fault as image_fault
 from py_runtime.vision.picture import Picture
 from py_runtime.vision.qwen_names import (
@@ -65,7 +63,7 @@ CORNERS = 4  # of a square of positions
 
 
 @dataclass(frozen=True, kw_only=True)
-class QwenVl(Sight):
+class QwenImages(Sight):
     """A tower of 2-D rotary positions: of Qwen2.5-VL with windows, of Qwen3-VL with deep rows."""
 
     patch: int
@@ -216,11 +214,6 @@ class QwenVl(Sight):
         for number in range(self.layers):
             path = f"layers.{number}."
             yield f"{path}{TURNED}", [path + name for name in QKV]
-
-    def write(self, kinds: Mapping[str, WeightKind], name: str) -> Program:
-        from py_runtime.vision.qwen_tower import write_tower  # which needs this module
-
-        return write_tower(self, kinds, name)
 
     # Images ------------------------------------------------------------------------------------
 

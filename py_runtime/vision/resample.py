@@ -46,15 +46,25 @@ def resized(image: np.ndarray, width: int, height: int, how: Filter = LANCZOS) -
     return image if image.shape[0] == height else _with_lines(image, height, how)
 
 
+def shares(size: int, wanted: int, how: Filter) -> np.ndarray:
+    """Return what each of the old lines gives to each of the new ones: f64 [wanted, size]."""
+    firsts, weights = _weights(size, wanted, how)
+    found = np.zeros((wanted, size + weights.shape[1]))
+    np.put_along_axis(found, firsts[:, None] + np.arange(weights.shape[1]), weights, axis=1)
+    return found[:, :size]
+
+
 def _with_lines(image: np.ndarray, count: int, how: Filter) -> np.ndarray:
     """Return the image [H, W, C] with another number of lines."""
     firsts, weights = _weights(image.shape[0], count, how)
+    scaled = weights * (1 << PRECISION)
+    weights = np.trunc(scaled + np.copysign(0.5, scaled))
     flat = image.reshape(image.shape[0], -1)
     out = np.empty((count, flat.shape[1]), np.uint8)
-    for line, (first, shares) in enumerate(zip(firsts.tolist(), weights, strict=True)):
+    for line, (first, own) in enumerate(zip(firsts.tolist(), weights, strict=True)):
         # Doubles hold these whole numbers exactly.
-        seen = flat[first : first + len(shares)].astype(np.float64)
-        sums = shares[: len(seen)] @ seen
+        seen = flat[first : first + len(own)].astype(np.float64)
+        sums = own[: len(seen)] @ seen
         sums += HALF
         sums *= 1 / (2 * HALF)
         np.floor(sums, out=sums)
@@ -66,7 +76,7 @@ def _with_lines(image: np.ndarray, count: int, how: Filter) -> np.ndarray:
 def _weights(size: int, wanted: int, how: Filter) -> tuple[np.ndarray, np.ndarray]:
     """Return the first line that each new one depends on, and the weights from there on.
 
-    The weights are whole numbers, as f64 [wanted, most].
+    The weights are f64 [wanted, most]; each line's add up to 1.
     """
     shape, reach = how
     scale = size / wanted
@@ -80,6 +90,4 @@ def _weights(size: int, wanted: int, how: Filter) -> tuple[np.ndarray, np.ndarra
     places = firsts[:, None] + taps
     found = shape((places - centres[:, None] + 0.5) * (1.0 / stretch))
     found = np.where(places < ends[:, None], found, 0.0)
-    found /= found.sum(axis=1, keepdims=True)
-    scaled = found * (1 << PRECISION)
-    return firsts, np.trunc(scaled + np.copysign(0.5, scaled))
+    return firsts, found / found.sum(axis=1, keepdims=True)

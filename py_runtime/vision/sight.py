@@ -72,6 +72,10 @@ class Sight(ABC):
 
     # The tower ---------------------------------------------------------------------------------
 
+    def completed(self, stored: Mapping[str, Dims]) -> "Sight":
+        """Return the same with what only the tensors of an mmproj file tell."""
+        return self
+
     @abstractmethod
     def shapes(self) -> dict[str, Dims]:
         """Return every tensor that a file must have, by the engine's names."""
@@ -124,14 +128,15 @@ class Sight(ABC):
         raise NotImplementedError
 
 
-def patches_of(image: np.ndarray, patch: int) -> np.ndarray:
+def patches_of(image: np.ndarray, patch: int, by_pixel: bool = False) -> np.ndarray:
     """Cut an image f32 [H, W, 3] into patches, line by line: [N, 3 · P · P].
 
-    A patch's numbers go by channel, line and column.
+    A patch's numbers go by channel, line and column; `by_pixel`, by line, column and channel.
     """
     lines, columns = (size // patch for size in image.shape[:2])
     whole = image[: lines * patch, : columns * patch]
-    cut = whole.reshape(lines, patch, columns, patch, CHANNELS).transpose(0, 2, 4, 1, 3)
+    cut = whole.reshape(lines, patch, columns, patch, CHANNELS)
+    cut = cut.transpose(0, 2, 1, 3, 4) if by_pixel else cut.transpose(0, 2, 4, 1, 3)
     return np.ascontiguousarray(cut.reshape(lines * columns, CHANNELS * patch**2))
 
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import Dims
 from py_runtime.base.short_texts import short
+from py_runtime.decoder.block_ops import BlockOps
 from py_runtime.decoder.gguf_words import GgufKeys
 from py_runtime.decoder.limits import MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, MAX_WIDTH
 from py_runtime.decoder.tensors import WeightKind
-from py_runtime.encoder.block_ops import BlockOps
 from py_runtime.program.writer import Ref
 from py_runtime.vision.sight import (
     CHANNELS,

@@ -1,6 +1,8 @@
 """Small random encoders, saved by transformers as people save theirs, and the same as GGUF."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,32 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "bert": {"model_type": "bert", **SIZES},
     "bert with relu": {"model_type": "bert", **SIZES, "hidden_act": "relu"},
     "roberta": {"model_type": "roberta", **SIZES, "type_vocab_size": 1, "pad_token_id": 1},
+    "xlm-roberta": {
+        "model_type": "xlm-roberta",
+        **SIZES,
+        "type_vocab_size": 1,
+        "pad_token_id": 1,
+    },
     "distilbert": {"model_type": "distilbert", **DISTILBERT},
     "nomic": {"model_type": "nomic_bert", **SIZES},
+    "modernbert": {
+        "model_type": "modernbert",
+        **SIZES,
+        "num_hidden_layers": 3,
+        "global_attn_every_n_layers": 2,
+        "local_attention": 16,
+        **dict.fromkeys(("cls_token_id", "sep_token_id", "bos_token_id", "eos_token_id"), 1),
+    },
+    "embedding gemma": {
+        "model_type": "gemma3_text",
+        **SIZES,
+        "num_key_value_heads": 2,
+        "head_dim": 24,
+        "query_pre_attn_scalar": 24,
+        "sliding_window": 16,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "use_bidirectional_attention": True,
+    },
 }
 SENTENCES = ["Two foxes ran.", "the hills are far away", "Ünïcode, 42 times!", "a"]
 Files = dict[str, np.ndarray]  # bytes
@@ -101,14 +127,29 @@ def gguf_of(
     kind: str = "F32",
     pooling: int = 1,
     words: dict[str, int] | None = None,
+    dense: Sequence[np.ndarray] = (),  # behind the pooling
 ) -> np.ndarray:
     """Write the same model as a GGUF file: its bytes."""
-    config = encoder_config(model.config.to_dict())
+    own_config = encoder_config(model.config.to_dict())
+    config = replace(own_config, dense=tuple(len(matrix) for matrix in dense))
     stored = {name: value.numpy() for name, value in model.state_dict().items()}
     is_nomic = architecture == "nomic-bert"  # its tensors in transformers have our names
     state = {
-        own: stored[own if is_nomic else config.family.checkpoint_name(own)]
-        for own in expected_shapes(config)
+        own: _stored(stored, own if is_nomic else config.family.checkpoint_name(own))
+        for own in expected_shapes(own_config)
     }
+    state |= {f"dense.{number}.weight": matrix for number, matrix in enumerate(dense)}
+    if config.family.norms_from_one:
+        state = {own: value + (value.ndim == 1) for own, value in state.items()}
     data = encoder_file(architecture, config, words or vocabulary(), state, kind, pooling)
     return np.frombuffer(data, np.uint8)
+
+
+def _stored(stored: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """Return a tensor, or its rows of a fused one: `Wqkv, self_attn.k_proj.weight`."""
+    fused, comma, part = name.partition(", ")
+    if not comma:
+        return stored[name]
+    parts = [f"self_attn.{each}_proj.weight" for each in "qkv"]
+    parts = parts if part in parts else ["mlp.gate_proj.weight", "mlp.up_proj.weight"]
+    return np.split(stored[f"{fused}.weight"], len(parts))[parts.index(part)]

@@ -1,7 +1,7 @@
 """GGUF files of text encoders, as llama.cpp's converter writes them; and a small model."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,14 @@ import numpy as np
 from py_runtime.encoder.config import EncoderConfig, encoder_config
 from py_runtime.encoder.tensors import expected_shapes, is_matrix
 from py_runtime.folder.plain_safetensors import write_safetensors
-from py_runtime.gguf.encoder import OF_A_LAYER, OF_THE_MODEL
+from py_runtime.gguf.encoder import gguf_name
 from tests.gguf.written import Tensor, file
 
-QKV = ("attn_q.weight", "attn_k.weight", "attn_v.weight")
+FUSED = {
+    "attn_qkv": ("attn_q.weight", "attn_k.weight", "attn_v.weight"),
+    "ffn_up": ("ffn_gate.weight", "ffn_up.weight"),
+}
+FUSING = {"nomic-bert": ("attn_qkv",), "modern-bert": ("attn_qkv", "ffn_up")}
 ROLES = ("PAD", "UNK", "CLS", "SEP", "MASK")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SMALL_WORDS = [*(f"[{role}]" for role in ROLES), *LETTERS, *(f"##{x}" for x in LETTERS), "the"]
@@ -74,13 +78,15 @@ def encoder_file(
     tensors = []
     fused: dict[str, list[np.ndarray]] = {}
     for own, dims in expected_shapes(config).items():
-        name = gguf_name(own)
-        if architecture == "nomic-bert" and name.endswith(QKV):
-            fused.setdefault(name.rpartition(".attn_")[0], []).append(state[own])
+        name = gguf_name(own, config.family)
+        block, _, part = name.rpartition(".weight")[0].rpartition(".")
+        wholes = [each for each in FUSING.get(architecture, ()) if f"{part}.weight" in FUSED[each]]
+        if wholes:
+            fused.setdefault(f"{block}.{wholes[0]}.weight", []).append(state[own])
         else:
             tensors.append(tensor(name, state[own], kind if is_matrix(own, dims) else "F32"))
-    for block, parts in fused.items():
-        tensors.append(tensor(f"{block}.attn_qkv.weight", np.concatenate(parts), kind))
+    for name, parts in fused.items():
+        tensors.append(tensor(name, np.concatenate(parts), kind))
     return file(metadata(architecture, config, words, pooling), tensors)
 
 
@@ -91,14 +97,6 @@ def tensor(name: str, values: np.ndarray, kind: str) -> Tensor:
 
     data = quantize(np.ascontiguousarray(values, np.float32), GGMLQuantizationType[kind])
     return Tensor(name, values.shape, kind, data.tobytes())
-
-
-def gguf_name(own: str) -> str:
-    if own in OF_THE_MODEL:
-        return OF_THE_MODEL[own]
-    _, number, part = own.split(".", 2)
-    owner, _, ending = part.rpartition(".")
-    return f"blk.{number}.{OF_A_LAYER[owner]}.{ending}"
 
 
 def metadata(
@@ -117,7 +115,7 @@ def metadata(
         f"{architecture}.attention.layer_norm_epsilon": config.eps,
         f"{architecture}.attention.causal": False,
         f"{architecture}.pooling_type": pooling,
-        **({f"{architecture}.rope.freq_base": 1000.0} if architecture == "nomic-bert" else {}),
+        **{f"{architecture}.{key}": value for key, value in _own_keys(architecture, config)},
         "tokenizer.ggml.model": "bert",
         "tokenizer.ggml.tokens": [as_stored(token, special) for token in tokens],
         "tokenizer.ggml.token_type": [3 if token in special else 1 for token in tokens],
@@ -127,6 +125,20 @@ def metadata(
         "tokenizer.ggml.padding_token_id": roles["PAD"],
         "tokenizer.ggml.mask_token_id": roles["MASK"],
     }
+
+
+def _own_keys(architecture: str, config: EncoderConfig) -> Iterator[tuple[str, Any]]:
+    if config.family.is_turned:
+        yield "rope.freq_base", config.theta
+    if config.reaches:
+        whole = [number for number, reach in enumerate(config.reaches) if reach is None]
+        yield "attention.sliding_window", 2 * next(filter(None, config.reaches))
+        yield "attention.sliding_window_pattern", whole[1] if len(whole) > 1 else whole[0] + 1
+        yield "rope.freq_base_swa", config.local_theta
+    if config.family.is_rms:
+        yield "attention.layer_norm_rms_epsilon", config.eps
+        yield "attention.head_count_kv", config.kv_heads
+        yield "attention.key_length", config.head_dim
 
 
 def as_stored(token: str, special: set[str]) -> str:

@@ -59,7 +59,7 @@ def test_without_such_files_it_is_the_mean_at_length_1() -> None:
     [
         (modules("Pooling", "Transformer"), MEAN, None, "does not begin with an encoder"),
         (modules("Transformer"), None, None, "does not begin with an encoder and a pooling"),
-        (modules("Transformer", "Pooling", "Dense"), MEAN, None, "'Dense', which is not supported"),
+        (modules("Transformer", "Pooling", "CNN"), MEAN, None, "'CNN', which is not supported"),
         (modules("Transformer", "Pooling"), {"pooling_mode_max_tokens": True}, None, "'max'"),
         (
             modules("Transformer", "Pooling"),

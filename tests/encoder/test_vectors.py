@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from transformers import PreTrainedModel
 
+from py_runtime.encoder.encoding import DENSE
+from py_runtime.folder.plain_safetensors import write_safetensors
 from py_runtime.tokens import Tokenizer
 from tests.encoder.checkpoints import (
     FAMILIES,
     POSITIONS,
     SENTENCES,
+    WIDTH,
     files_of,
     gguf_of,
     hidden_states,
@@ -19,7 +22,7 @@ from tests.encoder.checkpoints import (
     pooled,
     vocabulary,
 )
-from tests.runners import Runner
+from tests.runners import CpuRunner, Runner
 from tests.tokens.styles import cached
 
 pytestmark = pytest.mark.torch
@@ -29,6 +32,7 @@ LIMIT = 1e-4  # relative RMS
 MOST = POSITIONS - 2  # tokens that all families have positions for
 # One text, several of different lengths, the longest, more than are encoded at once; back again.
 LENGTHS = ((5,), (1, 9, 30, 31), (MOST,), (2, 3) * 45, (MOST, 7), (5,))
+FOLDERS = ("2_Dense", "3_Dense")
 POOLINGS = ["mean", "cls", "last", "mean_sqrt_len", "weightedmean"]
 
 
@@ -63,7 +67,7 @@ def test_vectors_are_those_of_transformers(tmp_path: Path, runner: Runner, famil
     check(found, model)
     np.testing.assert_allclose(found["again"], found["vectors"]["mean"][0], atol=1e-6)
     assert found["left"] == 0, "unloading gives all memory back"
-    first = 2 if family == "roberta" else 0
+    first = 2 if family.endswith("roberta") else 0
     assert found["context"] == POSITIONS - first
 
 
@@ -75,6 +79,8 @@ def test_vectors_are_those_of_transformers(tmp_path: Path, runner: Runner, famil
         ("bert", "bert", "F16", 2e-3),  # the weights are rounded, which torch's are not
         ("bert", "bert", "Q8_0", 3e-2),
         ("nomic-bert", "nomic", "F32", LIMIT),
+        ("modern-bert", "modernbert", "F32", LIMIT),
+        ("gemma-embedding", "embedding gemma", "F32", LIMIT),
     ],
 )
 def test_a_gguf_file_gives_the_same(
@@ -84,6 +90,30 @@ def test_a_gguf_file_gives_the_same(
     data = gguf_of(architecture, model, kind)
     found = runner.run(CASES, "embed", files=data, batches=batches(), poolings=["mean"])
     check(found, model, limit)
+
+
+def test_products_stand_behind_the_pooling(tmp_path: Path, cpu: CpuRunner) -> None:
+    """EmbeddingGemma's, from the folders that modules.json names and from a GGUF file."""
+    model, rng = make_encoder("embedding gemma"), np.random.default_rng(4)
+    dense = [rng.normal(0, 0.2, dims).astype(np.float32) for dims in ((96, WIDTH), (32, 96))]
+    kinds = (("Transformer", ""), ("Pooling", "1_Pooling"), *((DENSE, name) for name in FOLDERS))
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": at} for kind, at in kinds]
+    said = {"bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+    others: dict[str, Any] = {f"{name}__config": said for name in FOLDERS}
+    pooling = {"1_Pooling__config": {"pooling_mode_mean_tokens": True}}
+    files = files_of(tmp_path, model, modules=modules, **pooling, **others)
+    for name, matrix in zip(FOLDERS, dense, strict=True):
+        written = write_safetensors({"linear.weight": matrix})
+        files[f"{name}/model.safetensors"] = np.frombuffer(written, np.uint8)
+    texts = batches()[1]
+    states = [pooled(hidden_states(model, tokens)) for tokens in texts]
+    wanted = [state @ dense[0].T @ dense[1].T for state in states]
+    for given in (files, gguf_of("gemma-embedding", model, dense=dense)):
+        found = cpu.run(CASES, "embed", files=given, batches=[texts], poolings=["mean"])
+        (vectors,) = found["vectors"]["mean"]
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        normed = np.stack([of_length_1(each) for each in wanted])
+        np.testing.assert_allclose(vectors / lengths, normed, atol=1e-4)
 
 
 def test_texts_are_encoded_together_with_little_padding(tmp_path: Path, native: Runner) -> None:

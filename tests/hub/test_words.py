@@ -100,14 +100,14 @@ def test_what_lies_beside_models_and_what_is_not_whole_is_none() -> None:
 
 def test_a_model_that_sees_comes_with_its_mmproj_file() -> None:
     names = ["SmolVLM-Q8_0.gguf", "SmolVLM-f16.gguf", "mmproj-SmolVLM-f16.gguf"]
-    others = ["gemma-3-4b-it-Q8_0.gguf", "mmproj-model-f16.gguf"]
+    others = ["llava-1.6-7b-Q8_0.gguf", "mmproj-model-f16.gguf"]
     for folder in ("", "gguf/"):
         listed = [HubFile(folder + name, 10, "0" * 64) for name in (*names, *others)]
         found = {
             variant.name: [file.path for file in variant.files] for variant in variants_of(listed)
         }
         assert found["SmolVLM-Q8_0"] == [folder + names[0], folder + names[2]]
-        assert found["gemma-3-4b-it-Q8_0"] == [folder + others[0]], "its images cannot be read yet"
+        assert found["llava-1.6-7b-Q8_0"] == [folder + others[0]], "its images cannot be read yet"
 
 
 @pytest.mark.parametrize(

@@ -407,8 +407,11 @@ def test_what_few_import_is_served_but_kept_by_no_browser(site: Site) -> None:
     assert wheel in set(site.urls()) - site.describe()["files"].keys()
 
 
-def test_code_of_answers_runs_in_a_frame_that_may_connect_to_nothing(site: Site) -> None:
-    policy = site.headers_of("runner.html")["Content-Security-Policy"]
+@pytest.mark.parametrize("frame", ["runner.html", "preview.html"])
+def test_what_answers_hold_runs_in_a_frame_that_may_connect_to_nothing(
+    site: Site, frame: str
+) -> None:
+    policy = site.headers_of(frame)["Content-Security-Policy"]
     assert policy.startswith("sandbox allow-scripts; default-src 'none';")
     assert "connect-src" not in policy
     assert "'self'" not in policy.replace("frame-ancestors 'self'", "")

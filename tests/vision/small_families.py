@@ -37,7 +37,9 @@ class SmallFamily(ABC):
     architecture: ClassVar[str]
     projector: ClassVar[str]
     parts: ClassVar[dict[str, str]] = {}  # names of tensors besides Llama's
+    whole: ClassVar[dict[str, str]] = {}  # and of the whole decoder
     norms_from_one: ClassVar[bool] = False
+    carries: ClassVar[bool] = False  # states that cannot be cut back
 
     def __init__(self) -> None:
         torch.manual_seed(0)
@@ -167,10 +169,12 @@ class SmallFamily(ABC):
         return np.frombuffer(file(metadata, list(self._decoder_tensors())), np.uint8)
 
     def _decoder_tensors(self) -> Any:
-        whole = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+        usual = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+        whole = {**usual, **self.whole}
         is_tied = self.model.config.tie_word_embeddings
         for name, tensor in self.model.state_dict().items():
             values = tensor.float().numpy()
+            values = values[:, 0] if values.ndim == 3 else values  # what convolves
             own = name.removeprefix("model.language_model.")
             if own == name and name != "lm_head.weight":
                 continue

@@ -1,6 +1,6 @@
 """Small towers of all families, with random weights, as mmproj files: written without torch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,9 @@ from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import decoder_config
 from py_runtime.model.seeing_text import text_values
 from py_runtime.vision.gemma3 import Gemma3
-from py_runtime.vision.qwen_vl import QwenVl
+from py_runtime.vision.lfm2_tiles import Cutting
+from py_runtime.vision.lfm2_vl import Lfm2Vl
+from py_runtime.vision.qwen_tower import QwenVl
 from py_runtime.vision.sight import Sight
 from py_runtime.vision.siglip import SiglipSizes
 from py_runtime.vision.smolvlm import SmolVlm
@@ -107,8 +109,32 @@ TOWERS = {
         },
         "qwen3_vl_text",
     ),
+    "lfm2-vl": SmallTower(
+        Lfm2Vl(
+            sizes=replace(SIGLIP_SIZES, positions=16),
+            out=WIDTH,
+            factor=2,
+            hidden=56,
+            cutting=Cutting(unit=8, tile=32, most_tiles=4, least_rows=4, most_rows=16),
+        ),
+        "lfm2",
+        {
+            **SIGLIP_KEYS,
+            "vision.image_size": 16,
+            "vision.preproc_image_size": 32,
+            "vision.preproc_max_tiles": 4,
+            "vision.image_min_pixels": 4 * 64,
+            "vision.image_max_pixels": 16 * 64,
+        },
+        "lfm2",
+    ),
 }
-OF_WHOLE = {"gemma3_text": "gemma3", "qwen2_5_vl_text": "qwen2_5_vl", "qwen3_vl_text": "qwen3_vl"}
+OF_WHOLE = {
+    "gemma3_text": "gemma3",
+    "qwen2_5_vl_text": "qwen2_5_vl",
+    "qwen3_vl_text": "qwen3_vl",
+    "lfm2": "lfm2_vl",
+}
 
 
 def metadata_of(projector: str, keys: dict[str, Any]) -> dict[str, Any]:

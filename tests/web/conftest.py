@@ -1,11 +1,13 @@
 """A started page with the toy loaded, for the tests of a module to share."""
 
 from collections.abc import Iterator
+from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.web.user import Desk, User
+from tests.web.ways_out import Host
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +45,11 @@ def desk(browser: Browser, toy_site_url: str, desks: list[Desk]) -> Iterator[Des
     yield desk
     desk.clear()
     desks.append(desk)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    with Host() as host:
+        Thread(target=host.serve_forever, daemon=True).start()
+        yield host
+        host.shutdown()

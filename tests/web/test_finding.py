@@ -48,6 +48,7 @@ def tab(browser: Browser, toy_site_url: str) -> Iterator[User]:
             }
             constructor() { recognisers++; }
             start() {
+                globalThis.isLocal = this.processLocally;
                 this.onstart();
                 const heard = Object.assign([{transcript: " by voice "}], {isFinal: true});
                 this.onresult({results: [heard], resultIndex: 0});
@@ -299,9 +300,13 @@ def test_an_answer_is_read_aloud_by_a_voice_of_this_machine(tab: User) -> None:
 def test_dictation_asks_nothing_of_the_browser_before_it_is_wanted(tab: User) -> None:
     button, draft = tab.page.get_by_role("button", name="Dictate"), tab.page.locator("#draft")
     assert tab.page.evaluate("SpeechRecognition.asked") == []
+    asking = tab.page.get_by_role("dialog", name="Let your browser send what you say to its maker?")
     button.click()
-    expect(tab.notices).to_contain_text("does not recognise speech on this machine")
-    tab.dismiss_notices()
+    expect(asking).to_contain_text("to Google in Chrome")
+    assert tab.faults_of_access() == []
+    asking.get_by_role("button", name="Not now").click()
+    expect(asking).to_be_hidden()
+    assert tab.page.evaluate("recognisers") == 0
     tab.page.evaluate("SpeechRecognition.answer = 'available'")
     draft.fill("written")
     button.click()
@@ -310,7 +315,22 @@ def test_dictation_asks_nothing_of_the_browser_before_it_is_wanted(tab: User) ->
     button.click()
     expect(button).to_have_attribute("aria-pressed", "false")
     assert tab.page.evaluate("[SpeechRecognition.asked, recognisers]") == [[True, True], 1]
+    assert tab.page.evaluate("isLocal")
     draft.fill("")
+
+
+def test_what_is_said_goes_to_the_browsers_maker_once_that_is_allowed(tab: User) -> None:
+    button, draft = tab.page.get_by_role("button", name="Dictate"), tab.page.locator("#draft")
+    tab.page.evaluate("SpeechRecognition.answer = 'unavailable'")
+    for is_asked in (True, False):
+        button.click()
+        if is_asked:
+            tab.page.get_by_role("button", name="Allow and dictate").click()
+        expect(draft).to_have_value("by voice")
+        assert not tab.page.evaluate("isLocal")
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "false")
+        draft.fill("")
 
 
 # ---- the way back

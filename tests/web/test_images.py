@@ -46,8 +46,6 @@ def test_a_phone_takes_a_photo(browser: Browser, toy_site_url: str) -> None:
     camera = user.page.get_by_role("button", name="Take a photo")
     expect(camera).to_be_hidden()
     user.drop(model_files())
-    user.page.get_by_role("dialog", name="Your file").wait_for()
-    user.page.keyboard.press("Escape")
     expect(camera).to_be_visible()
     with user.page.expect_file_chooser() as chosen:
         camera.click()
@@ -75,6 +73,7 @@ def test_an_image_goes_with_a_question(user: User) -> None:
     expect(user.notices).to_contain_text("cannot see images")
     expect(page.get_by_role("button", name="Take a photo")).to_be_hidden()
     user.drop(model_files())
+    user.notices.get_by_role("button", name="Details").click()
     expect(page.get_by_role("dialog", name="Your file")).to_contain_text("show it images")
     page.keyboard.press("Escape")
     user.drop({"a.png": png()})

@@ -28,6 +28,8 @@ ALLOWED: dict[str, set[str]] = {
 BUTTONS = (
     '<span><button type="button" data-act="runCode" '
     'title="Run it in this page, apart from your chats and the network">Run ▸</button>'
+    '<button type="button" data-act="preview" '
+    'title="Show it below, apart from your chats and the network">Preview</button>'
     '<button type="button" data-act="copyCode">Copy</button></span>'
 )
 RENDER = """async ({text, step}) => {

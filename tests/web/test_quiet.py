@@ -76,6 +76,18 @@ def test_headings_skip_no_level_and_code_does_not_turn_a_paragraph(tab: User) ->
     assert tab.faults_of_access() == []
 
 
+def test_a_phone_shows_the_chats_name_above_its_model(tab: User) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    name = tab.page.get_by_label("Chat name").bounding_box()
+    model = tab.page.locator("#modelChip").bounding_box()
+    assert name
+    assert model
+    assert name["width"] > 200
+    assert name["y"] + name["height"] <= model["y"]
+    expect(tab.page.get_by_role("heading", level=1)).to_have_text("inpage")
+    tab.page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_icons_and_figures_come_when_they_are_wanted(tab: User) -> None:
     answer = tab.ask("Hello")
     tab.page.mouse.move(0, 0)

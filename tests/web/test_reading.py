@@ -1,5 +1,6 @@
 """Answers with maths, code, tables, reasoning, in scripts of all directions: read as meant."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -297,11 +298,22 @@ def test_what_is_no_reasoning_is_not_folded(user: UserWithText, text: str) -> No
         ("|عمود|آخر|\n|-|-|\n|1|2|", "rtl"),
         ("Hello مرحبا", "ltr"),
         ("# 你好 🙂", "ltr"),
+        ("`npm` هو مدير حزم", "rtl"),
+        ("Python هي لغة برمجة سهلة التعلم", "rtl"),
+        ("- Docker היא מערכת להפעלת תוכנה\n- שלום", "rtl"),
+        ("The word שלום means peace", "ltr"),
+        ("`كود` first", "ltr"),
     ],
 )
 def test_each_block_reads_in_its_direction(user: UserWithText, text: str, direction: str) -> None:
     shown = user.show(text)
-    expect(shown.locator("> *")).to_have_attribute("dir", "auto")
+    expect(shown.locator("> *")).to_have_attribute("dir", re.compile("auto|rtl"))
+    assert shown.locator("li").evaluate_all(
+        """(items, direction) => items.every(
+        item => getComputedStyle(item).direction === direction
+    )""",
+        direction,
+    )
     assert shown.locator("> *").evaluate("block => getComputedStyle(block).direction") == direction
 
 

@@ -1,68 +1,15 @@
 """Code of answers, run below the answer: apart from the chats, the engine and the network."""
 
 import json
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.web.user import User, chat_of, until
+from tests.web.ways_out import NAMES, WAYS_OUT, Host
 
 pytestmark = pytest.mark.browser
 
-# Ways out of a worker, to each address, and to what a browser keeps for its sites.
-WAYS_OUT = """
-const heard = (target, event) => new Promise((yes, no) => {
-    Object.assign(target, {[event]: yes, onerror: () => no(new Error("refused"))});
-});
-const inWorker = (code) => new Promise((yes, no) => {
-    const said = code + ".then(() => postMessage(true), () => postMessage(false))";
-    const worker = new Worker(URL.createObjectURL(new Blob([said])));
-    worker.onmessage = ({ data }) => (data ? yes() : no());
-});
-const request = (url) => {
-    const made = new XMLHttpRequest();
-    made.open("GET", url);
-    made.send();
-    return heard(made, "onload");
-};
-const toAddress = {
-    request,
-    events: (url) => heard(new EventSource(url), "onopen"),
-    socket: (url) => heard(new WebSocket(url.replace("http", "ws")), "onopen"),
-    script: (url) => importScripts(url),
-    module: (url) => import(url),
-    worker: (url) => heard(new Worker(url), "onmessage"),
-    fetch: (url) => inWorker(`fetch("${url}")`),
-};
-const toStorage = {
-    chats: () => heard(indexedDB.open("inpage"), "onsuccess"),
-    files: () => navigator.storage.getDirectory(),
-    caches: () => caches.keys(),
-};
-const blocked = [];
-addEventListener("securitypolicyviolation", ({ blockedURI }) => blocked.push(blockedURI));
-self.outcome = (async () => {
-    const reached = [];
-    const attempt = async (name, way) => {
-        try { await way(); reached.push(name); } catch {}
-    };
-    for (const address of ADDRESSES) {
-        for (const [name, way] of Object.entries(toAddress)) {
-            await attempt(address + name, () => way(address + name));
-        }
-    }
-    for (const [name, way] of Object.entries(toStorage)) await attempt(name, way);
-    new BroadcastChannel("open").postMessage("code of an answer");
-    const found = ["port", "wanted", "file", "hear"].filter((name) => name in self);
-    try { port; found.push("port"); } catch {}
-    return JSON.stringify({ reached, blocked, found, origin: self.origin });
-})();
-"""
-NAMES = ("request", "events", "socket", "script", "module", "worker", "fetch")
 IN_BLOCK = """
 import js, sys
 from pyodide.ffi import to_js
@@ -77,38 +24,6 @@ IN_PLAIN_WORKER = """code => new Promise(yes => {
     const worker = new Worker(URL.createObjectURL(new Blob(all)));
     worker.onmessage = ({data}) => yes(JSON.parse(data));
 })"""
-
-
-class Host(ThreadingHTTPServer):
-    """A server that answers anybody, and knows what it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.asked: set[str] = set()
-        self.url = f"http://127.0.0.1:{self.server_port}/"
-
-
-class Answer(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        name = self.path.removeprefix("/")
-        self.server.asked.add(name)  # type: ignore[attr-defined]
-        kind = {"": "text/html", "events": "text/event-stream"}.get(name, "text/javascript")
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Access-Control-Allow-Origin", "*")
-        self.end_headers()
-        self.wfile.write(b"postMessage(1)" if name == "worker" else b"")
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def host() -> Iterator[Host]:
-    with Host() as host:
-        Thread(target=host.serve_forever, daemon=True).start()
-        yield host
-        host.shutdown()
 
 
 def block_of(user: User, code: str) -> Locator:
@@ -171,7 +86,7 @@ def test_a_loop_is_stopped_and_ends_by_itself_after_a_while(user: User) -> None:
     expect(run(answer)).to_contain_text("begins")
     answer.get_by_role("button", name="Stop", exact=True).click()
     expect(answer.get_by_role("status")).to_have_text("Stopped.")
-    user.page.evaluate("""import("/ui/notebook/run_block.js").then(({patience}) => {
+    user.page.evaluate("""import("/ui/notebook/runner.js").then(({patience}) => {
         patience.code = 100;
     })""")
     expect(run(answer)).to_contain_text("begins")

@@ -6,7 +6,7 @@
 
 import { answers, packed, promptOf, unpacked } from "./answers.js";
 import { saveChat, store } from "./chat_storage.js";
-import { pathOf, titleOf, versionsOf } from "./chats.js";
+import { lastPartOf, pathOf, titleOf, versionsOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
 import { script } from "./lazy.js";
@@ -15,6 +15,7 @@ import { requestOptions } from "./settings.js";
 import { decimal, line, t } from "./wording.js";
 
 const loadSearching = script(() => import("./documents.js"));
+const loadTools = script(() => import("./tools/tools.js"));
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
 const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended
@@ -52,22 +53,27 @@ async function write(mine) {
     mine.status = t`Reading your message…`;
     paint(() => mine.painted?.grow());
     const settings = { ...requestOptions(), ...mine.options };
-    const begun = begin(message, mine.chat, settings);
+    let begun = begin(message, mine.chat, settings);
     const whole = pathOf(mine.chat);
     const path = whole.slice(0, whole.indexOf(message) + 1);
     if (path.some(({ attachments }) => attachments?.some(({ search }) => search))) await (await loadSearching()).findSources(mine, path, settings);
-    const messages = promptOf(mine.chat.system, path);
-    if (begun && !message.content) messages.push({ role: "assistant", content: "" });
-    const chunks = inpage.chat.completions.create({
-      messages,
-      signal,
-      stream: true,
-      reasoning_format: "none",
-      stream_options: { include_usage: true, include_progress: true },
-      ...settings,
-      ...begun,
-    });
-    for await (const chunk of chunks) take(mine, chunk);
+    if (mine.chat.tools.isOn && inpage.loaded?.calls_tools) mine.tools = (await loadTools()).toolsFor(mine, path);
+    do {
+      const messages = promptOf(mine.chat.system, path);
+      if (begun && !lastPartOf(message)) messages.push({ role: "assistant", content: "" });
+      const chunks = inpage.chat.completions.create({
+        messages,
+        signal,
+        stream: true,
+        reasoning_format: "none",
+        stream_options: { include_usage: true, include_progress: true },
+        ...settings,
+        ...begun,
+        ...mine.tools?.fields(),
+      });
+      for await (const chunk of chunks) take(mine, chunk);
+      begun = undefined;
+    } while (await mine.tools?.run());
   } catch (error) {
     const { message: fault, code, reason, facts } = /** @type {InpageError} */ (error);
     Object.assign(message, signal.aborted || code === "aborted" ? { note: STOPPED } : { note: "", error: fault, code, reason, facts });
@@ -79,7 +85,8 @@ async function write(mine) {
  * @type {(message: ChatMessage, chat: Chat, settings: Record<string, any>) => Partial<ChatRequest> | undefined}
  */
 function begin(message, { system }, settings) {
-  const { content, made, tokens } = message;
+  const { made, tokens } = message;
+  const content = lastPartOf(message);
   const { name: model, device, kernels, quantisation } = /** @type {LoadedModel} */ (inpage.loaded);
   const ids = made?.model === model && tokens ? unpacked(tokens) : [];
   message.tokens = ids.length ? tokens : content ? undefined : ""; // of a text of somebody else's, they are not known
@@ -131,6 +138,7 @@ function take(growing, { choices: [choice], progress, usage }) {
   }
   if (choice) {
     message.content += choice.delta.content ?? "";
+    growing.tools?.hear(choice.delta.tool_calls);
     message.code = choice.finish_reason === "length" ? "length" : "";
     if (message.tokens !== undefined) message.tokens += packed(choice.token_ids);
     if (choice.finish_reason) message.made = { ...message.made, finish: choice.finish_reason };

@@ -3,7 +3,7 @@
 /** @import { ChatRequest, Message } from "../inpage.js" */
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { isImage, wholeOf } from "./chats.js";
+import { isImage, lastPartOf, wholeOf } from "./chats.js";
 
 /**
  * An answer that is being written, or waits for its turn.
@@ -19,6 +19,7 @@ import { isImage, wholeOf } from "./chats.js";
  * @property {number} [frame] the animation frame that will paint it
  * @property {number} [saving] the timer that will save it
  * @property {Painted} [painted] where it is shown
+ * @property {import("./tools/tools.js").Tools} [tools] that it may call
  */
 
 /**
@@ -26,6 +27,8 @@ import { isImage, wholeOf } from "./chats.js";
  * @property {() => void} grow
  * @property {(isNothing: boolean) => void} finish shows what was written, which is whole; where that is nothing, the version before it
  */
+
+const NOTHING = "(nothing)"; // in place of a result that is empty, or never came
 
 /** Packs token ids into a text: chats stay small. @param {number[]} ids */
 export const packed = (ids) => ids.map((id) => `${id.toString(36)}.`).join("");
@@ -48,13 +51,27 @@ export const answerOf = (message) => answers.find((each) => each.message === mes
 /** Stops an answer, also one that waits. @param {Answer} [answer] */
 export const stop = (answer) => answer?.abort.abort();
 
-/** @typedef {Pick<ChatMessage, "content" | "attachments" | "sources"> & { role: "system" | ChatMessage["role"] }} Asked */
+/** @typedef {Pick<ChatMessage, "content" | "attachments" | "sources" | "calls"> & { role: "system" | ChatMessage["role"] }} Asked */
 
 /** Gives what the model reads: of what was found for questions, only for the last one. @type {(system: string, messages: Asked[]) => Message[]} */
 export function promptOf(system, messages) {
   const last = messages.findLast(({ role }) => role === "user");
   const asked = messages.map((message) => (message === last ? message : { ...message, sources: undefined }));
-  return [/** @type {Asked} */ ({ role: "system", content: system }), ...asked].map(asMessage).filter(({ content }) => content?.length);
+  return [/** @type {Asked} */ ({ role: "system", content: system }), ...asked].flatMap(turnsOf).filter((turn) => turn.content?.length || "tool_calls" in turn);
+}
+
+/** Splits an answer where it called tools: what it said, the calls, their results, and the same again. @param {Asked} message @returns {Message[]} */
+function turnsOf(message) {
+  /** @type {Message[]} */
+  const turns = [];
+  let start = 0;
+  for (const calls of Map.groupBy(message.calls ?? [], ({ round }) => round).values()) {
+    const made = calls.map(({ id, name, arguments: given }) => ({ id, type: /** @type {const} */ ("function"), function: { name, arguments: given } }));
+    turns.push({ role: "assistant", content: message.content.slice(start, calls[0].at).trim(), tool_calls: made });
+    for (const { id, result } of calls) turns.push({ role: "tool", tool_call_id: id, content: result || NOTHING });
+    start = calls[0].at;
+  }
+  return [...turns, asMessage({ ...message, content: lastPartOf(message) })];
 }
 
 /** @type {(message: Asked) => Message} */

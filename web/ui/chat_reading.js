@@ -5,9 +5,10 @@
 import { WITHOUT_TEXT } from "./chats.js";
 import { t } from "./wording.js";
 
-export const VERSION = 8; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text; in the fifth, all were read whole; in the sixth, no tool was called; in the seventh, the texts of files were in the chat's record
+export const VERSION = 9; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text; in the fifth, all were read whole; in the sixth and seventh, the texts of files were in the chat's record; in the eighth, no tool was called
 const MAX_NESTED = 4; // facts in facts of a note
 const MAX_TITLE = 200;
+const STATES = ["asked", "running", "done", "failed", "refused", "stopped"]; // of a call
 
 /**
  * Throws in words where something is not as it has to be.
@@ -31,7 +32,7 @@ const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : o
  * @returns {Chat}
  */
 export function readChat(record, name) {
-  const { id, title = "", system = "", notebook, folder, set, updated, deleted, messages, version, stamp } = record ?? {};
+  const { id, title = "", system = "", notebook, folder, tools, set, updated, deleted, messages, version, stamp } = record ?? {};
   check(!(version > VERSION), t`${name} is of a newer version of this page: reload it`);
   check(areTexts(title, system), t`title or system prompt of ${name} is not a text`);
   check(Array.isArray(messages), t`${name} has no list of messages`);
@@ -45,7 +46,8 @@ export function readChat(record, name) {
     system,
     notebook: areTexts(notebook) ? notebook : "",
     folder: areTexts(folder) ? folder.slice(0, MAX_TITLE) : "",
-    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook), folder: whole(set?.folder) },
+    tools: { isOn: tools?.isOn === true, always: Array.isArray(tools?.always) ? tools.always.filter((/** @type {unknown} */ each) => areTexts(each)) : [] },
+    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook), folder: whole(set?.folder), tools: whole(set?.tools) },
     updated: whole(updated),
     deleted: whole(deleted),
     messages: unique.sort(byAge),
@@ -83,7 +85,7 @@ const isRecord = (value) => typeof value === "object" && !!value && Object.value
  * @returns {ChatMessage}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, attachments = [], sources, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
+  const { id = `old-${at}`, born, version, role, content, attachments = [], sources, calls, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code) && Array.isArray(attachments)
     && attachments.every((file) => areTexts(file?.name, file?.title, file?.kind, file?.text));
   check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
@@ -91,6 +93,7 @@ function readMessage(message, name, at) {
     id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
     ...(attachments.length ? { attachments: attachments.map(readFile) } : {}),
     ...readSources(sources),
+    ...readCalls(calls, content),
     ...(areTexts(reason) && isFact({ code: reason, facts }) ? { reason, facts } : {}),
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
     picked: whole(picked), gone: whole(gone), certain: whole(certain),
@@ -123,6 +126,25 @@ function readSources(sources) {
   };
 }
 
+/** Reads calls of tools: each round stands behind the one before it, and no two calls have one id. @type {(calls: any, content: string) => Pick<ChatMessage, "calls">} */
+function readCalls(calls, content) {
+  if (!Array.isArray(calls) || !calls.length) return {};
+  const sound = calls.every((call, index) => areTexts(call?.id, call?.name, call?.title, call?.arguments, call?.result) && STATES.includes(call.state)
+    && isObject(call.arguments) && whole(call.at, -1) >= (calls[index - 1]?.at ?? 0) && call.at <= content.length
+    && whole(call.round) >= (calls[index - 1]?.round ?? 1));
+  return sound ? { calls: calls.map(({ id, name, title, arguments: given, round, at, state, result }) => ({ id, name, title, arguments: given, round, at, state, result })) } : {};
+}
+
+/** Whether a text is the JSON of an object, as the engine wants arguments. @param {string} text */
+function isObject(text) {
+  try {
+    const found = JSON.parse(text);
+    return typeof found === "object" && !!found && !Array.isArray(found);
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Takes in what another tab wrote: all messages stay, of each the newest version counts, and its last deletion.
  * @param {Chat} chat
@@ -139,9 +161,9 @@ export function mergeInto(chat, other) {
     if (gone % 2) Object.assign(own, WITHOUT_TEXT);
     merged.set(own.id, own);
   }
-  for (const field of /** @type {const} */ (["title", "system", "notebook", "folder"])) {
+  for (const field of /** @type {const} */ (["title", "system", "notebook", "folder", "tools"])) {
     if (other.set[field] <= chat.set[field]) continue;
-    chat[field] = other[field];
+    Object.assign(chat, { [field]: other[field] });
     chat.set[field] = other.set[field];
   }
   chat.messages = [...merged.values()].sort(byAge);

@@ -97,7 +97,7 @@ async function write(database, chat) {
   const [record, there] = await Promise.all([records.get(chat.id), files.getAllKeys(filesOf(chat.id))]);
   if (record && record.stamp !== chat.stamp) takeIn(chat, await withFiles(transaction, record));
   chat.stamp = crypto.randomUUID();
-  const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", folder: "", messages: [] };
+  const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", folder: "", tools: { isOn: false, always: [] }, messages: [] };
   const change = unsaved.get(chat);
   const messages = emptied ? [] : chat.messages;
   /** @type {Map<string, string>} */

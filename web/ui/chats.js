@@ -14,6 +14,7 @@ import { t } from "./wording.js";
  * @property {string} content
  * @property {Attachment[]} [attachments] the files that go with a question; in chats of older versions its text begins with theirs
  * @property {Sources} [sources] what was found for a question in files that are searched
+ * @property {ToolCall[]} [calls] the tools that an answer called, in their order
  * @property {number} [thought] how many seconds it reasoned, where that is known
  * @property {string | EngineMessage[]} [note] how an answer went; a text in chats of older versions
  * @property {string} [error] why it ended early, in English; in the user's language by its reason and facts, where it has them
@@ -71,14 +72,28 @@ import { t } from "./wording.js";
  */
 
 /**
+ * A tool that an answer called.
+ * @typedef {object} ToolCall
+ * @property {string} id
+ * @property {string} name as the model knows the tool
+ * @property {string} title as people do
+ * @property {string} arguments as JSON
+ * @property {number} round calls of one round were made together
+ * @property {number} at how much of the answer's text was written before them
+ * @property {"asked" | "running" | "done" | "failed" | "refused" | "stopped"} state
+ * @property {string} result as the model reads it
+ */
+
+/**
  * @typedef {object} Chat
  * @property {string} id
  * @property {string} title
  * @property {string} system
  * @property {string} folder the folder that it is in, or nothing
  * @property {boolean} [temporary] never kept: it lasts as long as the page
- * @property {{ title: number; system: number; notebook: number; folder: number }} set when title, system prompt, notebook and folder were last set
+ * @property {{ title: number; system: number; notebook: number; folder: number; tools: number }} set when title, system prompt, notebook, folder and tools were last set
  * @property {string} notebook as an .ipynb, or nothing
+ * @property {{ isOn: boolean, always: string[] }} tools whether the model may call tools, and the ids of those that run without asking
  * @property {number} updated when the user last went on with it
  * @property {number} deleted when it was deleted; going on later takes that back
  * @property {ChatMessage[]} messages by age; deleted ones stay, without their text
@@ -86,7 +101,7 @@ import { t } from "./wording.js";
  */
 
 /** What is left of a message's text when it is deleted. */
-export const WITHOUT_TEXT = { content: "", attachments: undefined, sources: undefined, tokens: undefined, made: undefined, settings: undefined };
+export const WITHOUT_TEXT = { content: "", attachments: undefined, sources: undefined, calls: undefined, tokens: undefined, made: undefined, settings: undefined };
 
 /** @typedef {Pick<ChatMessage, "parent" | "slot">} Place where a message belongs */
 
@@ -102,7 +117,7 @@ export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(ch
 
 /** @returns {Chat} */
 export const newChat = () => ({
-  id: crypto.randomUUID(), title: "", system: "", notebook: "", folder: "", set: { title: 0, system: 0, notebook: 0, folder: 0 }, updated: Date.now(), deleted: 0, messages: [],
+  id: crypto.randomUUID(), title: "", system: "", notebook: "", folder: "", tools: { isOn: false, always: [] }, set: { title: 0, system: 0, notebook: 0, folder: 0, tools: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
 export let shown = newChat(); // the one that is open
@@ -124,6 +139,9 @@ function fenced({ title, kind, text, names, starts }) {
 
 /** Gives the text that the model reads of a message: its files, what was found in those that are searched, and its own. @param {Pick<ChatMessage, "content" | "attachments" | "sources">} message */
 export const wholeOf = ({ content, attachments = [], sources }) => [...attachments.filter((file) => !file.search && !isImage(file)).map(fenced), sources?.text, content].filter(Boolean).join("\n\n");
+
+/** Gives what an answer says after the last of its calls. @param {Pick<ChatMessage, "content" | "calls">} message */
+export const lastPartOf = ({ content, calls }) => content.slice(calls?.at(-1)?.at);
 
 /**
  * Adds a message at the end, or where `place` says.

@@ -5,9 +5,9 @@
 
 import { answer } from "./answer_queue.js";
 import { answerOf, writtenElsewhere } from "./answers.js";
-import { addMessage, countVersions, pathOf, shown, slotOf, versionsOf } from "./chats.js";
+import { addMessage, countVersions, lastPartOf, pathOf, shown, slotOf, versionsOf } from "./chats.js";
 import { changeChat } from "./composer.js";
-import { copyOf, excerptOf, page, partOf } from "./elements.js";
+import { copyOf, directionOf, excerptOf, mainTextOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { markdownIn } from "./markdown.js";
 import { keep } from "./settings.js";
@@ -105,20 +105,23 @@ function stateOf(message, versionCounts) {
 /** @type {(message: ChatMessage, versionCounts: Map<string, number>) => HTMLElement} */
 function articleOf(message, versionCounts) {
   const article = copyOf(page[message.role]);
-  const text = partOf(article, "text");
+  const text = mainTextOf(article);
   const growing = answerOf(message);
   Object.assign(article.dataset, { id: message.id, state: stateOf(message, versionCounts) });
   if ((versionCounts.get(slotOf(message)) ?? 1) > 1) showVersions(article, message);
   if (message.certain) emit("certaintyshown", { article, message });
   if (message.attachments) emit("filesshown", { article, files: message.attachments });
-  if (message.role === "user") text.textContent = excerptOf(message.content);
-  else if (growing) {
+  if (message.calls) emit("callsshown", { article, message });
+  if (message.role === "user") {
+    text.textContent = excerptOf(message.content);
+    text.dir = directionOf(text.textContent);
+  } else if (growing) {
     article.dataset.pending = "";
     growing.painted = paintedIn(article, growing);
     growing.painted.grow();
   } else {
     if (message.thought) text.dataset.thought = String(message.thought);
-    markdownIn(text).finish(message.content);
+    markdownIn(text).finish(lastPartOf(message));
     showOutcome(article, message);
   }
   return article;
@@ -127,20 +130,28 @@ function articleOf(message, versionCounts) {
 /** Gives what paints an answer that grows. @type {(article: HTMLElement, growing: Answer) => Painted} */
 function paintedIn(article, growing) {
   const { chat, message } = growing;
-  const text = partOf(article, "text");
-  const view = markdownIn(text);
+  const text = mainTextOf(article);
+  let view = markdownIn(text); // of what is said after the last call
+  let { calls } = message;
   return {
     grow() {
       delete growing.frame;
       if (chat !== shown) return;
-      view.grow(message.content);
+      if (calls !== message.calls) {
+        text.replaceChildren();
+        view = markdownIn(text);
+        ({ calls } = message);
+      }
+      if (calls) emit("callsshown", { article, message });
+      view.grow(lastPartOf(message));
       partOf(article, "note").textContent = growing.status;
       emit("answergrows");
       follow();
     },
     finish(isNothing) {
       if (chat === shown && isNothing) return showChat();
-      view.finish(message.content);
+      view.finish(lastPartOf(message));
+      if (message.calls) emit("callsshown", { article, message });
       article.dataset.state = ""; // it may grow again
       if (message.certain) emit("certaintyshown", { article, message });
       message.thought = Number(text.dataset.thought ?? 0);
@@ -177,10 +188,12 @@ function showVersions(article, message) {
   /** @type {HTMLButtonElement} */ (partOf(article, "later")).disabled = at === versions.length - 1;
 }
 
-/** Shows the system prompt of the chat, where it has one. */
+/** Shows the system prompt of the chat, where it has one, and whether it has tools. */
 function showRules() {
   page.rules.hidden = !shown.system;
   page.rules.lastElementChild?.replaceChildren(shown.system.slice(0, MAX_RULES));
+  page.openTools.ariaLabel = page.openTools.title = shown.tools.isOn ? t`Tools: on` : t`Tools`;
+  page.openTools.toggleAttribute("data-on", shown.tools.isOn);
 }
 
 /** Scrolls to the end, where the user reads along. */

@@ -93,6 +93,16 @@ async function passagesFor(mine, files, path, question, settings) {
   return asked.sources;
 }
 
+/**
+ * Gives the passages that say most about a question, as a model reads them; nothing where there are none.
+ * @type {(files: Attachment[], question: string, budget: number, signal: AbortSignal) => Promise<string>}
+ */
+export async function passagesOf(files, question, budget, signal) {
+  /** @type {{ passages: Found[] }} */
+  const { passages } = await callFor("search", files, { question, budget }, signal);
+  return passages.length ? sourcesOf(passages, files).text : "";
+}
+
 /** Writes passages as a model reads them. @type {(passages: Found[], files?: Attachment[]) => Sources} */
 function sourcesOf(passages, files = []) {
   const known = passages.map((passage) => {

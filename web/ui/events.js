@@ -8,6 +8,7 @@
  * @typedef {object} Events
  * @property {undefined} answergrows an answer in the open chat has more text, or another status
  * @property {HTMLElement} answersearched an answer is shown that was given passages of files
+ * @property {{ article: HTMLElement, message: ChatMessage }} callsshown an answer is shown that called tools
  * @property {{ article: HTMLElement, message: ChatMessage }} certaintyshown a message is shown whose tokens are
  * @property {ChatMessage} answerwritten an answer has ended
  * @property {undefined} chatmerged what another tab wrote was merged into a chat

@@ -4,7 +4,7 @@
 /** @import { Attachment, ChatMessage, Passage, Sources } from "./chats.js" */
 
 import { isImage, pathOf, shown } from "./chats.js";
-import { copyOf, page, partOf, styleSheet } from "./elements.js";
+import { copyOf, mainTextOf, page, partOf, styleSheet } from "./elements.js";
 import { emit } from "./events.js";
 import { copyText } from "./notices.js";
 import { inWords, line, t } from "./wording.js";
@@ -160,7 +160,7 @@ export async function showQuotes(article) {
     row.disabled = !file;
     row.onclick = () => { if (file) read(file, { start, end }); };
   }
-  partOf(article, "text").after(view);
+  mainTextOf(article).after(view);
   emit("textdrawn");
 }
 

@@ -4,7 +4,7 @@
 
 import { store } from "./chat_storage.js";
 import { isGone, isImage, pathOf, timeAfter } from "./chats.js";
-import { page, partOf } from "./elements.js";
+import { mainTextOf, page } from "./elements.js";
 import { showChat } from "./conversation.js";
 
 /** @typedef {{ message?: ChatMessage, before: string, hit: string, after: string }} Found where words stand; without a message, in the title */
@@ -62,7 +62,7 @@ function look(id, words, left) {
     return;
   }
   article.scrollIntoView({ block: "center" });
-  const range = rangeOf(partOf(article, "text"), words);
+  const range = rangeOf(mainTextOf(article), words);
   globalThis.CSS.highlights?.delete("found");
   if (!range) return;
   globalThis.CSS.highlights?.set("found", new Highlight(range));

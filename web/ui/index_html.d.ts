@@ -28,18 +28,24 @@ type OfReading = Record<"attachment" | "learning" | "quotes" | "quoteRow" | "rea
   & Record<"attached" | "dropZone" | "linked" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
   & Record<"attachFolder" | "takePhoto" | "findChats" | "folderName", HTMLInputElement>
   & Record<"folders", HTMLDataListElement>
-  & Record<"folder" | "reader" | "shortcuts", HTMLDialogElement>;
+  & Record<"dictateAsk" | "folder" | "reader" | "shortcuts", HTMLDialogElement>;
 
 type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>
   & Record<"dock" | "dockExports" | "dockFault" | "dockLook" | "dockPanels" | "dockProgress" | "dockSize" | "dockTabs" | "dockTitle", HTMLElement>;
+
+type OfTools = Record<"toolCall", HTMLTemplateElement>
+  & Record<"forgetPermissions" | "openTools", HTMLButtonElement>
+  & Record<"toolRows" | "toolsUnfit", HTMLElement>
+  & Record<"useTools", HTMLInputElement>
+  & Record<"tools", HTMLDialogElement>;
 
 type OfSteering = Record<"adapterChip", HTMLTemplateElement>
   & Record<"adapters" | "samplerAbout" | "samplerFields", HTMLElement>
   & Record<"samplerChosen", HTMLInputElement>
   & Record<"sampler", HTMLSelectElement>;
 
-export type Elements = OfReading & OfDock & OfSteering & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+export type Elements = OfReading & OfDock & OfSteering & OfTools & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
   hubAccess: HTMLDetailsElement;
   hubGate: HTMLAnchorElement;

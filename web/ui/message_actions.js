@@ -7,11 +7,12 @@ import { store } from "./chat_storage.js";
 import { addMessage, pathOf, shown, slotOf, timeAfter, versionsOf, wholeOf, WITHOUT_TEXT } from "./chats.js";
 import { files, setEditor, setFiles, write } from "./composer.js";
 import { answerHere, showChat } from "./conversation.js";
-import { page, partOf } from "./elements.js";
+import { mainTextOf, page, partOf } from "./elements.js";
 import { script } from "./lazy.js";
 import { arrived, copyText, notify } from "./notices.js";
 import { t } from "./wording.js";
 
+const loadFramed = script(() => import("./markdown/framed.js"));
 const loadRunner = script(() => import("./notebook/run_block.js"));
 
 /**
@@ -72,8 +73,9 @@ const loadMenu = script(() => import("./menus.js"));
 /** What buttons of messages do, by the name that they carry. @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 export const actions = {
   copy: (message) => copyText(message.content || wholeOf(message)),
-  copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),
+  copyText: (message, button) => copyText(plainTextOf(mainTextOf(/** @type {Element} */ (button.closest("article"))))),
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
+  preview: async (message, button) => (await arrived(loadFramed()))?.togglePreview(button),
   runCode: async (message, button) => (await arrived(loadRunner()))?.runBlock(button),
   again: (message) => again(message),
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
@@ -108,7 +110,7 @@ function turnTo(button, kind) {
  */
 export function plainTextOf(text) {
   const copy = /** @type {Element} */ (text.cloneNode(true));
-  for (const part of copy.querySelectorAll(".reasoning, .block-run, button")) part.remove();
+  for (const part of copy.querySelectorAll(".reasoning, .block-run, .preview, .diagram, button")) part.remove();
   for (const formula of copy.querySelectorAll("[data-drawn]")) formula.textContent = formula.querySelector("annotation")?.textContent ?? "";
   const box = Object.assign(document.createElement("div"), { className: "sr" });
   box.append(copy);
@@ -126,12 +128,12 @@ export function plainTextOf(text) {
  * @param {ChatMessage} message
  */
 function hide(message) {
-  const { content, attachments, sources, note, error, tokens, made, settings } = message;
+  const { content, attachments, sources, calls, note, error, tokens, made, settings } = message;
   const change = (/** @type {Partial<ChatMessage>} */ fields) => {
     Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
   };
   change({ ...WITHOUT_TEXT, note: "", error: "" });
-  return () => change({ content, attachments, sources, note, error, tokens, made, settings });
+  return () => change({ content, attachments, sources, calls, note, error, tokens, made, settings });
 }
 
 /** All that follows a message, in every branch. @param {ChatMessage} message */

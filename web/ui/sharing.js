@@ -6,14 +6,16 @@
 import { check, readChat } from "./chat_reading.js";
 import { fileName, giveFile } from "./chat_files.js";
 import { saveChat } from "./chat_storage.js";
-import { isImage, newChat, pathOf, shown, titleOf, wholeOf } from "./chats.js";
+import { isImage, lastPartOf, newChat, pathOf, shown, titleOf, wholeOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
 import { splitReasoning } from "./markdown/reasoning.js";
 import { renderWhole } from "./markdown/view.js";
 import { copyText, notify } from "./notices.js";
+import { givenOf, stepsOf, wordsOf } from "./tools/blocks.js";
 import { inWords, language, line, t } from "./wording.js";
 
+const PLAIN = { kind: "text", title: "" }; // as a file
 const LINK = /^#chat=([\w-]*)$/;
 const MAX_LINK = 16_000; // characters that most programs pass on whole
 const MAX_PACKED = 1_000_000; // characters of a link that is opened
@@ -34,9 +36,15 @@ export const exportMarkdown = (chat) => giveFile(fileName(chat, "md"), markdownO
 function markdownOf(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
-  for (const message of pathOf(chat)) parts.push(...message.role === "user" ? [`## ${t`You`}`, ...imagesOf(message), wholeOf(message)].filter(Boolean) : [`## ${t`Answer`}`, partsOf(message.content).answer.trim()]);
+  for (const message of pathOf(chat)) parts.push(...message.role === "user" ? [`## ${t`You`}`, ...imagesOf(message), wholeOf(message)].filter(Boolean) : [`## ${t`Answer`}`, ...stepsOf(message).flatMap(stepInMarkdown), partsOf(lastPartOf(message)).answer.trim()]);
   return `${parts.join("\n\n")}\n`;
 }
+
+/** @param {ReturnType<typeof stepsOf>[number]} step */
+const stepInMarkdown = ({ said, call }) => [partsOf(said).answer.trim(), `**${wordsOf(call)}**`, ...[givenOf(call), call.result].filter(Boolean).map(inFence)].filter(Boolean);
+
+/** @param {string} text */
+const inFence = (text) => wholeOf({ content: "", attachments: [/** @type {any} */ ({ ...PLAIN, text })] }).replace(/^:\n\n/, "");
 
 /** @param {ChatMessage} message */
 const imagesOf = ({ attachments = [] }) => attachments.filter(isImage).map(({ name, text }) => `![${name.replace(/[[\]\\]/g, "\\$&")}](${text})`);
@@ -108,10 +116,16 @@ async function sectionOf(message) {
     text.className = "user";
     return [heading, ...files, ...message.content ? [text] : [], ...sources];
   }
-  const { thoughts, answer } = partsOf(message.content);
+  const steps = await Promise.all(stepsOf(message).map(async ({ said, call }) => [...await rendered(said), folded(wordsOf(call), `${givenOf(call)}\n\n${call.result}`)]));
+  return [heading, ...steps.flat(), ...await rendered(lastPartOf(message))];
+}
+
+/** Renders what an answer says, its thoughts folded. @param {string} content */
+async function rendered(content) {
+  const { thoughts, answer } = partsOf(content);
   const text = document.createElement("div");
   text.append(await renderWhole(answer.trim()));
-  return [heading, ...thoughts.trim() ? [folded(t`Thoughts`, thoughts.trim())] : [], text];
+  return [...thoughts.trim() ? [folded(t`Thoughts`, thoughts.trim())] : [], text];
 }
 
 // ---- a link
@@ -125,8 +139,8 @@ export async function copyLink(chat) {
 
 /** Packs what is shown of a chat: what a reader sees, and nothing of how it was made. @param {Chat} chat */
 async function packedChat(chat) {
-  const messages = pathOf(chat).map(({ role, content, attachments, made }) => ({
-    role, content, ...(made?.model ? { model: made.model } : {}),
+  const messages = pathOf(chat).map(({ role, content, attachments, calls, made }) => ({
+    role, content, ...(calls ? { calls } : {}), ...(made?.model ? { model: made.model } : {}),
     ...(attachments ? { attachments: attachments.map(({ name, title, kind, text, bytes }) => ({ name, title, kind, text, bytes })) } : {}),
   }));
   const text = JSON.stringify({ title: titleOf(chat), system: chat.system, messages });
@@ -152,7 +166,7 @@ async function unpackedChat(text) {
   const messages = found.messages;
   const plain = messages.map((message, at) => ({
     id: `linked-${at}`, born: at + 1, role: message?.role, content: message?.content, parent: at ? `linked-${at - 1}` : "",
-    ...(Array.isArray(message?.attachments) ? { attachments: message.attachments } : {}),
+    ...(Array.isArray(message?.attachments) ? { attachments: message.attachments } : {}), calls: message?.calls,
   }));
   const { title, system, messages: read } = readChat({ title: found.title, system: found.system, messages: plain }, t`the chat`);
   for (const [at, message] of read.entries()) {

@@ -19,7 +19,7 @@ struct Params {
   width: u32,
   scale: f32,
   softcap: f32,  // see score_capped
-  window: u32,  // see mask_window
+  window: u32,  // see mask_window and mask_tensor
   kv_rows: u32,  // rows of the caches
   mask_kind: u32,
   together: u32,  // so many first tokens see each other; see mask_causal

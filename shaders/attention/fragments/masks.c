@@ -22,7 +22,12 @@ static Range see_window(const Call *call, u32 token) {
 
 FRAGMENT(Mask, attention_fragments_mask_window) = {see_window, 0};
 
-static Range see_all(const Call *call, u32 token) { return (Range){0, PARAMS(io)->kv_tokens}; }
+// All, or those less than a window away.
+static Range see_both_ways(const Call *call, u32 token) {
+  u32 window = PARAMS(io)->window, tokens = PARAMS(io)->kv_tokens;
+  if (window == 0) return (Range){0, tokens};
+  return (Range){token + 1 - min_u32(token + 1, window), min_u32(token + window, tokens)};
+}
 
 // The mask is added to the scores, or says where they stay.
 INLINE f32x4 mask_four(f32x4 scores, u32x4 bits, u32 kind) {
@@ -48,4 +53,4 @@ static void mask_by_tensor(const Call *call, Row row, u32 first, u32 count, f32 
   }
 }
 
-FRAGMENT(Mask, attention_fragments_mask_tensor) = {see_all, mask_by_tensor};
+FRAGMENT(Mask, attention_fragments_mask_tensor) = {see_both_ways, mask_by_tensor};

@@ -2,6 +2,37 @@
 
 /** The page's texts, by their English. @type {Record<string, string>} */
 export const texts = {
+  // Tools
+  "Tools": "Werkzeuge",
+  "Tools: on": "Werkzeuge: an",
+  "Let the model use tools in this chat": "Das Modell darf in diesem Chat Werkzeuge verwenden",
+  "The first time it wants to use one, you are asked, and see what it would run. What comes of it stands in the answer.": "Will es eines zum ersten Mal verwenden, wirst du gefragt und siehst, was es ausführen würde. Das Ergebnis steht in der Antwort.",
+  "Ask again before each tool": "Vor jedem Werkzeug wieder fragen",
+  "These come with the page": "Diese bringt die Seite mit",
+  "{0} was not made to use tools: its chat template does not know them. Load another model under “Models”, such as Qwen3.": "{0} ist nicht für Werkzeuge gemacht: Die Chat-Vorlage des Modells kennt sie nicht. Lade unter „Modelle“ ein anderes, etwa Qwen3.",
+  "No model is loaded yet: whether it can use tools is known then.": "Noch ist kein Modell geladen: Erst dann ist bekannt, ob es Werkzeuge verwenden kann.",
+  "Calculator": "Rechner",
+  "File search": "Dateisuche",
+  "Date and time": "Datum und Uhrzeit",
+  "Runs code in this page, apart from your chats and the network.": "Führt Code in dieser Seite aus, getrennt von deinen Chats und vom Netz.",
+  "Computes what the model would only guess.": "Rechnet aus, was das Modell nur raten würde.",
+  "Looks things up in the files attached to the chat.": "Schlägt in den Dateien nach, die dem Chat angehängt sind.",
+  "Says what day and time it is here.": "Sagt, welcher Tag und wie spät es hier ist.",
+  "The model wants to use {0}": "Das Modell möchte „{0}“ verwenden",
+  "Let the model use {0}?": "Darf das Modell „{0}“ verwenden?",
+  "Running {0}…": "„{0}“ läuft…",
+  "Used {0}": "„{0}“ verwendet",
+  "{0} failed": "„{0}“ ist gescheitert",
+  "{0} was not run": "„{0}“ wurde nicht ausgeführt",
+  "{0} was stopped": "„{0}“ wurde gestoppt",
+  "Given": "Eingabe",
+  "Result": "Ergebnis",
+  "Allow once": "Einmal erlauben",
+  "Always in this chat": "In diesem Chat immer",
+  "Don’t run": "Nicht ausführen",
+  "Waiting for your permission…": "Wartet auf deine Erlaubnis…",
+  "Reading the results…": "Die Ergebnisse werden gelesen…",
+
   // The list of chats, and the head of the page
   "inpage": "inpage",
   "Skip to the message field": "Zum Nachrichtenfeld springen",
@@ -357,7 +388,11 @@ export const texts = {
   "“{0}” was deleted in another tab.": "„{0}“ wurde in einem anderen Tab gelöscht.",
   "This part of the page could not be loaded: check the connection to this site, then try again ({0}).": "Dieser Teil der Seite konnte nicht geladen werden: Prüfe die Verbindung zu dieser Website und versuche es noch einmal ({0}).",
   "This language could not be loaded: check the connection to this site, then choose it again.": "Diese Sprache konnte nicht geladen werden: Prüfe die Verbindung zu dieser Website und wähle sie noch einmal.",
-  "This browser does not recognise speech on this machine in your language, and inpage sends nothing you say elsewhere.": "Dieser Browser erkennt deine Sprache nicht auf diesem Gerät, und inpage schickt nichts, was du sagst, woandershin.",
+  "Let your browser send what you say to its maker?": "Darf dein Browser an seinen Hersteller schicken, was du sagst?",
+  "This browser cannot recognise speech in your language on this machine. To write down what you say, it sends the sound to a service of its maker: to Google in Chrome, to Microsoft in Edge, to Apple in Safari.": "Dieser Browser kann deine Sprache nicht auf diesem Gerät erkennen. Um aufzuschreiben, was du sagst, schickt er den Ton an einen Dienst seines Herstellers: in Chrome an Google, in Edge an Microsoft, in Safari an Apple.",
+  "inpage neither receives nor stores the sound. Your chats and files stay on this machine.": "inpage bekommt und speichert den Ton nicht. Deine Chats und Dateien bleiben auf diesem Gerät.",
+  "Allow and dictate": "Erlauben und diktieren",
+  "Dictation did not work: the browser says “{0}”.": "Das Diktieren hat nicht geklappt: Der Browser meldet „{0}“.",
 
   // The first visit
   "inpage needs JavaScript: please switch it on for this page.": "inpage braucht JavaScript: Bitte schalte es für diese Seite ein.",
@@ -1009,6 +1044,13 @@ export const texts = {
   "A graph of your own on the device, compared with numpy": "Ein eigener Graph auf dem Gerät, verglichen mit numpy",
 
   // Code of answers
+  "Preview": "Vorschau",
+  "Diagram": "Diagramm",
+  "Source": "Quelltext",
+  "cannot be drawn": "lässt sich nicht zeichnen",
+  "Close preview": "Vorschau schließen",
+  "Show it below, apart from your chats and the network": "Darunter anzeigen, getrennt von deinen Chats und dem Netz",
+  "The preview did not arrive: check the connection to this site.": "Die Vorschau ist nicht angekommen: Prüfe die Verbindung zu dieser Website.",
   "Run ▸": "Ausführen ▸",
   "Run it in this page, apart from your chats and the network": "In dieser Seite ausführen, getrennt von deinen Chats und dem Netz",
   "Code of an answer": "Code einer Antwort",

@@ -6,7 +6,7 @@
 /** @import { Marked } from "marked" */
 /** @import { RenderedMarkdown } from "./html.js" */
 
-import { copyOf, isInUse, page, plain } from "../elements.js";
+import { copyOf, directionOf, isInUse, page, plain } from "../elements.js";
 import { emit } from "../events.js";
 import { lazy, library, script } from "../lazy.js";
 import { isRenderable, options, renderMarkdown } from "./html.js";
@@ -32,6 +32,7 @@ const TELL_MILLISECONDS = 30; // between two looks at what was drawn
 
 const loadMarked = library("marked.js");
 const loadPurify = library("dompurify.js");
+const loadFramed = script(() => import("./framed.js"));
 const loadRendering = script(() => import("./rendering.js"));
 /** @type {Marked | undefined} */
 let marked; // once it is here, with the other
@@ -76,16 +77,17 @@ function cleaned(html) {
   const fragment = purify.sanitize(html, ALLOWED);
   for (const image of fragment.querySelectorAll("[data-image]")) nameImage(image);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
-  for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
+  for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = directionOf(block.textContent, block.querySelectorAll("code, [data-math]"));
+  for (const item of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[dir=rtl] li"))) item.dir = directionOf(item.textContent, item.querySelectorAll("code, [data-math]"));
   for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("code, [data-math]"))) code.dir = "ltr"; // and does not decide where the paragraph begins
   return fragment;
 }
 
-/** @param {string} html */
-function nodesOf(html) {
+/** @type {(html: string, isGrowing?: boolean) => DocumentFragment} */
+function nodesOf(html, isGrowing = false) {
   const fragment = cleaned(html);
   for (const place of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-ref], p[data-footnote]"))) linkFootnote(place);
-  enrich(fragment);
+  enrich(fragment, isGrowing);
   return fragment;
 }
 
@@ -102,12 +104,12 @@ function linkFootnote(place) {
 
 /** Keeps headings from skipping a level; `last` is that of the heading before them. @type {(fragment: DocumentFragment, last: number) => number} */
 function levelHeadings(fragment, last) {
-  for (const heading of fragment.querySelectorAll("h3, h4, h5, h6")) {
+  for (const heading of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("h3, h4, h5, h6"))) {
     const level = Math.min(Number(heading.localName[1]), last + 1);
     last = level;
     if (heading.localName === `h${level}`) continue;
     const other = document.createElement(`h${level}`);
-    other.dir = "auto";
+    other.dir = heading.dir;
     other.append(...heading.childNodes);
     heading.replaceWith(other);
   }
@@ -152,7 +154,7 @@ function blocksIn(element) {
 
   /** @param {RenderedMarkdown} rendered */
   function put({ length, settled, rest }) {
-    const [done, tail] = [nodesOf(settled), nodesOf(rest)];
+    const [done, tail] = [nodesOf(settled), nodesOf(rest, true)];
     depth = levelHeadings(done, depth);
     levelHeadings(tail, depth);
     replaceRest(...tail.childNodes);
@@ -252,14 +254,16 @@ export function markdownIn(element) {
 // ---- what Markdown alone lacks
 
 /**
- * Adds what Markdown alone lacks; what the worker has to draw comes a little later.
- * @param {DocumentFragment} fragment
+ * Adds what Markdown alone lacks; what the worker or a frame has to draw comes a little later.
+ * @type {(fragment: DocumentFragment, isGrowing: boolean) => void}
  */
-function enrich(fragment) {
+function enrich(fragment, isGrowing) {
   for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("pre > code"))) {
     code.tabIndex = 0; // long lines scroll, by keyboard too
     code.before(copyOf(page.copyCode));
     finished(loadRendering().then(({ colour }) => colour(code)));
+    const isDiagram = !isGrowing && /^mermaid$/i.test(code.parentElement?.dataset.language ?? "");
+    if (isDiagram) finished(loadFramed().then(({ drawDiagram }) => drawDiagram(code)));
   }
   for (const table of fragment.querySelectorAll("table")) scrolling(table);
   for (const formula of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-math]"))) finished(loadRendering().then(({ draw }) => draw(formula)));

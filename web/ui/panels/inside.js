@@ -4,7 +4,7 @@
 /** @import { Chat, ChatMessage } from "../chats.js" */
 
 import { unpacked } from "../answers.js";
-import { pathOf, shown } from "../chats.js";
+import { lastPartOf, pathOf, shown } from "../chats.js";
 import { colourAt, draw, labelled, make } from "./room.js";
 import { isExact, messagesBefore, requestOf } from "../tokens/scores.js";
 import { faultOf, t } from "../wording.js";
@@ -83,7 +83,7 @@ export async function tokensOf(form) {
   if (!answer) return (await inpage.glass("tokens", { text: String(given.get("text")) })).tokens;
   const ids = (/** @type {{ id: number }[]} */ tokens) => tokens.map(({ id }) => id);
   const prompt = await inpage.glass("message_prompt", { messages: messagesBefore(shown, answer), request: requestOf(answer) });
-  const own = isExact(answer) ? unpacked(answer.tokens ?? "") : ids((await inpage.glass("message_tokens", { text: answer.content })).tokens);
+  const own = isExact(answer) ? unpacked(answer.tokens ?? "") : ids((await inpage.glass("message_tokens", { text: lastPartOf(answer) })).tokens);
   return [...ids(prompt.tokens), ...own];
 }
 

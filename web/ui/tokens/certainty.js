@@ -7,7 +7,7 @@ import { answers, packed } from "../answers.js";
 import { saveChat } from "../chat_storage.js";
 import { addMessage, shown, slotOf } from "../chats.js";
 import { answerHere, showChat } from "../conversation.js";
-import { copyOf, page, partOf, styleSheet } from "../elements.js";
+import { copyOf, mainTextOf, page, partOf, styleSheet } from "../elements.js";
 import { emit, on } from "../events.js";
 import { requestOptions } from "../settings.js";
 import { addedBy, percent, probabilityOf, scoresOf, sparkline, surpriseOf, visible, writtenAs } from "./scores.js";
@@ -65,7 +65,7 @@ export async function show(article, message) {
   const mine = { message, article, view, asking: new AbortController() };
   views.set(article, mine);
   mark(article, true);
-  partOf(article, "text").after(view);
+  mainTextOf(article).after(view);
   partOf(view, "look").hidden = partOf(view, "surprise").hidden = true;
   view.ariaLabel = message.role === "user" ? t`How expected this is` : t`Certainty of this answer`;
   await loadStyles().catch(() => {}); // plain, it can be read
@@ -316,9 +316,10 @@ function readingOf(mine, scores, box) {
 function branch(message, { tokens, model }, at, choice) {
   hideChoices();
   const kept = [...tokens.slice(0, at), choice];
-  const next = addMessage(shown, "assistant", kept.map(addedBy).join(""), { parent: message.parent, slot: slotOf(message) });
+  const before = message.content.slice(0, message.calls?.at(-1)?.at ?? 0);
+  const next = addMessage(shown, "assistant", before + kept.map(addedBy).join(""), { parent: message.parent, slot: slotOf(message) });
   const system = message.made?.system ?? shown.system;
-  Object.assign(next, { tokens: packed(kept.map(({ id }) => id)), certain: 1, settings: message.settings, made: { ...message.made, model, system } });
+  Object.assign(next, { tokens: packed(kept.map(({ id }) => id)), certain: 1, calls: message.calls, settings: message.settings, made: { ...message.made, model, system } });
   if (!choice.end) return answerHere(next, sameSettings(message));
   next.made = { model, system, begun: kept.length, finish: "stop" };
   saveChat(shown);

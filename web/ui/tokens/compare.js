@@ -4,7 +4,7 @@
 /** @import { Choice } from "./scores.js" */
 
 import { unpacked } from "../answers.js";
-import { shown, versionsOf } from "../chats.js";
+import { lastPartOf, shown, versionsOf } from "../chats.js";
 import { page } from "../elements.js";
 import { line, t } from "../wording.js";
 import { addedBy, isExact, writtenAs } from "./scores.js";
@@ -60,7 +60,8 @@ async function show() {
 
 /** Gives a version's tokens; its words, where no model is there to tell tokens. @type {(message: ChatMessage) => Promise<Part[]>} */
 async function tokensOf(message) {
-  const { content, tokens = "" } = message;
+  const { tokens = "" } = message;
+  const content = lastPartOf(message);
   try {
     const { tokens: found } = await inpage.glass("message_tokens", isExact(message) ? { ids: unpacked(tokens) } : { text: content });
     return found;

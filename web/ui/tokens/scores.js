@@ -4,7 +4,7 @@
 /** @import { Chat, ChatMessage } from "../chats.js" */
 
 import { promptOf, unpacked } from "../answers.js";
-import { pathOf, slotOf, wholeOf } from "../chats.js";
+import { lastPartOf, pathOf, slotOf, wholeOf } from "../chats.js";
 import { decimal, t } from "../wording.js";
 
 /**
@@ -42,11 +42,12 @@ export function messagesBefore(chat, message) {
   const path = pathOf(chat);
   const at = path.findIndex((each) => slotOf(each) === slotOf(message)); // another version of it may be shown
   const system = /** @type {string} */ (message.made?.system ?? chat.system);
-  return promptOf(system, path.slice(0, at));
+  const content = message.content.slice(0, message.calls?.at(-1)?.at ?? 0); // what the answer said before its last call
+  return promptOf(system, [...path.slice(0, at), ...(message.calls ? [{ ...message, content }] : [])]);
 }
 
 /** Gives the other fields of the request that asked for a message. @param {ChatMessage} message @returns {Partial<ChatRequest>} */
-export const requestOf = ({ settings }) => ({ ...settings, ...ALWAYS });
+export const requestOf = ({ made, settings }) => ({ ...settings, ...ALWAYS, ...(made?.tools ? { tools: JSON.parse(made.tools) } : {}) });
 
 /** Whether the tokens of an answer are known, and are the loaded model's. @param {ChatMessage} message */
 export const isExact = ({ tokens, made }) => !!tokens && made?.model === inpage.loaded?.name;
@@ -67,10 +68,10 @@ export async function scoresOf(chat, message, watch) {
 /** @type {(chat: Chat, message: ChatMessage) => Record<string, unknown>} */
 function fieldsOf(chat, message) {
   const before = messagesBefore(chat, message);
-  const { role, content, tokens = "" } = message;
+  const { role, tokens = "" } = message;
   if (role === "user") return { messages: [...before, { role, content: wholeOf(message) }], message: before.length, request: ALWAYS };
   const asked = { messages: before, request: requestOf(message) };
-  return isExact(message) ? { ...asked, ids: unpacked(tokens) } : { ...asked, text: content };
+  return isExact(message) ? { ...asked, ids: unpacked(tokens) } : { ...asked, text: lastPartOf(message) };
 }
 
 // ---- words and numbers

@@ -30,11 +30,20 @@ class BlockOps:
         op = op_names.LINEAR if kind.name == FLOAT else BLOCK_KINDS[kind.name].linear
         return self._computed(op, (*rows, count), x, *self._parts(name), bias)
 
-    def _layer_norm(self, path: str, x: Ref, dims: Dims, name: str = "") -> Ref:
-        given = [self._constant(f"{path}.{part}", dims[-1:]) for part in ("weight", "bias")]
+    def _layer_norm(
+        self,
+        path: str,
+        x: Ref,
+        dims: Dims,
+        name: str = "",
+        eps: float | None = None,
+        has_bias: bool = True,
+    ) -> Ref:
+        weight = self._constant(f"{path}.weight", dims[-1:])
+        given = (weight, self._constant(f"{path}.bias", dims[-1:]) if has_bias else None)
         out = self.writer.tensor(dims, F32, name)
         stats = [self.writer.tensor((*dims[:-1], 1), F32) for _ in range(2)]
-        how = ([dims[-1]], *given, self.eps)
+        how = ([dims[-1]], *given, self.eps if eps is None else eps)
         self.writer.op("aten.native_layer_norm.default", x, *how, [out, *stats])
         return out
 
