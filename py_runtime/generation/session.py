@@ -22,6 +22,7 @@ from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.generation.speculation import AUTO, OFF, ON, Speculation
 from py_runtime.generation.verifier import MOST_TOKENS, Verifier, can_verify
+from py_runtime.gpu.kernel_target import HALVES
 from py_runtime.graph import Graph
 from py_runtime.graph.state_backup import StateBackup
 
@@ -333,9 +334,11 @@ class Session:
 
         By itself it happens where kernels for a few tokens cost little more than those for one: on
         the CPU, where they give a token the same numbers, and on graphics processors, where both
-        are as exact as floats. Rows of images are no tokens that an answer could repeat.
+        are as exact as floats, unless one token is computed in halves. Rows of images are no tokens
+        that an answer could repeat.
         """
-        is_quick = self.graph.target.cpu or self.graph.target.wide
+        target = self.graph.target
+        is_quick = target.cpu or (target.wide and target.one_token != HALVES)
         is_asked = wanted == ON or (wanted == AUTO and is_quick)
         if not is_asked or self._model.image_rows is not None:
             return OFF

@@ -11,6 +11,7 @@ from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError, Reque
 from py_runtime.folder import process_notes
 from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import (
+    CPU_KERNELS,
     GPU_KERNELS,
     MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
