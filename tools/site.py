@@ -50,6 +50,13 @@ FRAME_POLICIES = {
     ),
 }
 FRAME_POLICY = "sandbox allow-scripts; default-src 'none'; {}; frame-ancestors 'self'"
+# The frame that asks the servers of tools which users add (web/ui/tools/mcp.js): the page itself
+# connects to its own site alone.
+CONNECTOR = "connector.html"
+CONNECTOR_POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src http: https:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
 POLICY, OWN_ORIGIN = "Content-Security-Policy", "connect-src 'self'"
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
@@ -200,6 +207,8 @@ class Site:
         own = models.HEADERS if is_of_models(url) else {}
         if url in FRAME_POLICIES:
             own = {POLICY: FRAME_POLICY.format(FRAME_POLICIES[url])}
+        if url == CONNECTOR:
+            own = {POLICY: CONNECTOR_POLICY}
         return self.headers | own
 
     def urls(self) -> Iterator[str]:

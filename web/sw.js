@@ -6,7 +6,7 @@
 
 /** @typedef {import("./calls.d.ts").Site} Site */
 
-const FRAMES = new Set(["preview.html", "runner.html"]);
+const FRAMES = new Set(["connector.html", "preview.html", "runner.html"]);
 const CACHE = "inpage";
 const PATIENCE_MILLISECONDS = 4000; // for the site's answer, where something is kept
 const AT_ONCE = 4;
@@ -34,7 +34,7 @@ worker.addEventListener("fetch", (event) => {
   const [url] = request.url.split("#");
   const isOurs = request.method === "GET" && url.startsWith(scope) && !request.headers.has("range");
   const path = url.slice(scope.length) || "index.html";
-  // The frames for code and pages of answers have policies of their own. Weights pass by at full speed; what has a query wants to know what the site has now.
+  // The frames for code and pages of answers, and for servers of tools, have policies of their own. Weights pass by at full speed; what has a query wants to know what the site has now.
   if (!isOurs || path.startsWith("models/") || FRAMES.has(path) || (path.includes("?") && request.mode !== "navigate")) return;
   event.respondWith(answer(event, path.split("?")[0] || "index.html"));
 });

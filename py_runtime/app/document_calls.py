@@ -144,6 +144,7 @@ class DocumentCalls:
                     opened.batches.append(packed(vectors))
         answer: Json = {"done": opened.embedded, "total": len(opened.document.chunks)}
         if opened.is_embedded:
+            self._searching([opened], opened.model)  # so that the first question need not wait
             data = np.concatenate(opened.batches)
             answer["vectors"] = {
                 "model": opened.model,

@@ -1,9 +1,12 @@
 """The tokenizer inside a GGUF file, as the tokenizer.json and tokenizer_config.json people know."""
 
+import base64
 import re
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
+
+import numpy as np
 
 from py_runtime.gguf.errors import UnsupportedGgufError, listed, shown
 from py_runtime.gguf.metadata import Metadata
@@ -97,10 +100,13 @@ def read_tokenizer(metadata: Metadata) -> Json:
         file, config = convert_sentence_piece(fields, read_merges(fields), adds_space=False)
     elif model == "bert":
         file, config = convert_word_pieces(fields)
+    elif model == "t5":
+        file, config = convert_unigram(fields)
     else:
         raise UnsupportedGgufError(
             f"{metadata.file} has a tokenizer of the model {shown(model)}; only 'gpt2' (byte-level "
-            "BPE), 'llama' (SentencePiece BPE), 'gemma4' and 'bert' (WordPiece) are supported",
+            "BPE), 'llama' (SentencePiece BPE), 'gemma4', 'bert' (WordPiece) and 't5' (Unigram) "
+            "are supported",
             "get another model",
         )
     return {"tokenizer.json": file, "tokenizer_config.json": config}
@@ -341,6 +347,35 @@ def _word_piece(fields: Fields, token: str) -> str:
         return token
     begins_word = token.startswith(_SPACE_SIGN) and token != _SPACE_SIGN
     return token[1:] if begins_word else f"##{token}"
+
+
+def convert_unigram(fields: Fields) -> tuple[Json, Json]:
+    """(tokenizer.json, tokenizer_config.json) of multilingual encoders' kind."""
+    metadata, config = fields.metadata, fields.config(adds_bos=True)
+    scores = metadata.numbers(f"{PREFIX}scores").tolist()
+    fields.check_length("scores", len(scores))
+    last = len(fields.tokens) - 1
+    steps: list[Json] = []
+    if fields.has("precompiled_charsmap"):
+        compiled = metadata.integers(f"{PREFIX}precompiled_charsmap").astype(np.uint8).tobytes()
+        text = base64.b64encode(compiled).decode()
+        steps.append({"type": "Precompiled", "precompiled_charsmap": text})
+    metaspace = {"type": "Metaspace", "replacement": _SPACE_SIGN, "prepend_scheme": "always"}
+    cuts = [{"type": "WhitespaceSplit"}, {**metaspace, "split": True}]
+    file = whole_file(
+        fields,
+        {},
+        normalizer={"type": "Sequence", "normalizers": steps},
+        pre_tokenizer={"type": "Sequence", "pretokenizers": cuts},
+        post_processor=fields.template(config),
+        decoder={**metaspace, "split": True},
+    )
+    file["model"] = {
+        "type": "Unigram",
+        "unk_id": metadata.integer(f"{PREFIX}unknown_token_id", 0, last),
+        "vocab": [list(scored) for scored in zip(fields.tokens, scores, strict=True)],
+    }
+    return file, config
 
 
 def check_bytes(fields: Fields) -> None:

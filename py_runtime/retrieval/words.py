@@ -21,16 +21,22 @@ def count_words(text: str) -> Counter[str]:
     A name in code is itself and its parts: maxTokens is max and tokens, too. Of scripts without
     blanks, two neighbouring letters are a word.
     """
-    whole = text if text.isascii() else unicodedata.normalize("NFKC", text)
     counts: Counter[str] = Counter()
-    for run, times in Counter(RUN.findall(whole)).items():
-        for word in _words_of(run):
+    for run, times in Counter(runs_of(text)).items():
+        for word in words_of(run):
             counts[word] += times
     return counts
 
 
+def runs_of(text: str) -> list[str]:
+    """Return the runs of letters and digits of a text, in their order."""
+    found: list[str] = RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    return found
+
+
 @lru_cache(KEPT)
-def _words_of(run: str) -> tuple[str, ...]:
+def words_of(run: str) -> tuple[str, ...]:
+    """Return the words that a run stands for, each in one spelling."""
     if IS_UNSPACED.match(run):
         return tuple(run[at : at + 2] for at in range(max(1, len(run) - 1)))
     parts = HUMP.split(run)

@@ -91,6 +91,17 @@ def test_vectors_are_made_in_batches_and_taken_back(loaded: Loaded) -> None:
     assert embedded(calls)["model"] == "Another"
 
 
+def test_a_question_waits_for_no_index_once_vectors_are_made(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = opened(loaded)
+    embedded(calls)
+    monkeypatch.delattr(document_calls, "Search")
+    found = call(calls, "search", question="heron", budget=500)
+    assert found["model"] == "Model"
+    assert found["passages"]
+
+
 @pytest.mark.parametrize(
     ("kind", "is_encoder", "is_embedded"),
     [("cpu", False, False), ("cpu", True, True), ("gpu", False, True)],

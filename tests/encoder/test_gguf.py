@@ -102,7 +102,7 @@ def add(name: str, *dims: int) -> Change:
         (entry("bert.block_count", 2), "'blk.1.attn_q.weight' is missing"),
         (entry("bert.attention.layer_norm_epsilon", 2.0), "is 2, not from 1e-13 to 0.1"),
         (entry("tokenizer.ggml.unknown_token_id", 10**6), "is 1000000, not from 0 to"),
-        (entry("tokenizer.ggml.model", "t5"), "a tokenizer of the model 't5'"),
+        (entry("tokenizer.ggml.model", "rwkv"), "a tokenizer of the model 'rwkv'"),
     ],
 )
 def test_a_file_that_cannot_be_computed(change: Change, fault: str) -> None:

@@ -415,3 +415,10 @@ def test_what_answers_hold_runs_in_a_frame_that_may_connect_to_nothing(
     assert policy.startswith("sandbox allow-scripts; default-src 'none';")
     assert "connect-src" not in policy
     assert "'self'" not in policy.replace("frame-ancestors 'self'", "")
+
+
+def test_servers_of_tools_are_asked_from_a_frame_with_a_policy_of_its_own(site: Site) -> None:
+    assert "connect-src 'self';" in site.headers["Content-Security-Policy"]
+    policy = site.headers_of("connector.html")["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; connect-src http: https:;")
+    assert "frame-ancestors 'self'" in policy

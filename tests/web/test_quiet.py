@@ -217,3 +217,20 @@ def test_a_hub_that_cannot_be_reached_is_tried_again(desk: Desk) -> None:
     expect(fault).to_be_hidden()
     expect(user.page.get_by_role("button", name="Retry")).to_be_hidden()
     assert user.complaints == []
+
+
+def test_a_printed_chat_is_all_of_it_and_nothing_else(tab: User) -> None:
+    tab.import_chats(chat_of(*["Question", "Answer. " * 400] * 20, "Last", "The end of it."))
+    expect(tab.questions).to_have_count(21)
+    tab.page.emulate_media(media="print", color_scheme="dark")
+    for hidden in ("#sidebar", "#composer", ".actions > .icon", "#modelChip"):
+        expect(tab.page.locator(hidden).first).to_be_hidden()
+    expect(tab.page.get_by_label("Chat name")).to_be_visible()
+    ink, end = "() => getComputedStyle(document.body).color", "The end of it."
+    assert tab.page.evaluate(ink) == "rgb(35, 38, 45)", "dark on light"
+    bottom = tab.answers.last.get_by_text(end).bounding_box()
+    assert bottom
+    assert tab.page.evaluate("document.documentElement.scrollHeight") >= bottom["y"]
+    pages = tab.page.pdf(format="A4").count(b"/Type /Page\n")
+    assert pages >= 10, "nothing is cut off below the first screen"
+    tab.page.emulate_media(media="screen", color_scheme="light")

@@ -57,7 +57,7 @@ async function write(mine) {
     const whole = pathOf(mine.chat);
     const path = whole.slice(0, whole.indexOf(message) + 1);
     if (path.some(({ attachments }) => attachments?.some(({ search }) => search))) await (await loadSearching()).findSources(mine, path, settings);
-    if (mine.chat.tools.isOn && inpage.loaded?.calls_tools) mine.tools = (await loadTools()).toolsFor(mine, path);
+    if (mine.chat.tools.isOn && inpage.loaded?.calls_tools) mine.tools = await (await loadTools()).toolsFor(mine, path);
     do {
       const messages = promptOf(mine.chat.system, path);
       if (begun && !lastPartOf(message)) messages.push({ role: "assistant", content: "" });

@@ -34,10 +34,11 @@ type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>
   & Record<"dock" | "dockExports" | "dockFault" | "dockLook" | "dockPanels" | "dockProgress" | "dockSize" | "dockTabs" | "dockTitle", HTMLElement>;
 
-type OfTools = Record<"toolCall", HTMLTemplateElement>
+type OfTools = Record<"serverRow" | "toolCall" | "toolRow", HTMLTemplateElement>
   & Record<"forgetPermissions" | "openTools", HTMLButtonElement>
-  & Record<"toolRows" | "toolsUnfit", HTMLElement>
-  & Record<"useTools", HTMLInputElement>
+  & Record<"serverError" | "serverRows" | "serverStatus" | "toolRows" | "toolsUnfit", HTMLElement>
+  & Record<"serverToken" | "serverTokenKept" | "serverUrl" | "useTools", HTMLInputElement>
+  & Record<"serverForm", HTMLFormElement>
   & Record<"tools", HTMLDialogElement>;
 
 type OfSteering = Record<"adapterChip", HTMLTemplateElement>

@@ -7,7 +7,7 @@
 import { isImage } from "../chats.js";
 import { script } from "../lazy.js";
 import { patience, Runner } from "../notebook/runner.js";
-import { recall } from "../settings.js";
+import { keep, recall } from "../settings.js";
 import { t } from "../wording.js";
 import { calculate } from "./calculator.js";
 
@@ -26,9 +26,27 @@ export const known = () => [
 
 /** Gives the tools that are on and of use to the last question of a path. @param {ChatMessage[]} path @returns {Tool[]} */
 export function builtIn(path) {
-  const off = (recall("inpageToolsOff") ?? "").split(" ");
   const hasFiles = filesIn(path).length > 0;
-  return known().filter(({ id }) => !off.includes(id) && (id !== "search_files" || hasFiles)).map(({ id, title }) => ({ id, name: id, title, ...TOOLS[id] }));
+  return known().filter(({ id }) => !isOff(id) && (id !== "search_files" || hasFiles)).map(({ id, title }) => ({ id, name: id, title, ...TOOLS[id] }));
+}
+
+/** Lists the ids of tools that no chat uses: another page may have kept anything there. @returns {unknown[]} */
+function offIds() {
+  try {
+    const found = JSON.parse(recall("inpageToolsOff") || "[]");
+    return Array.isArray(found) ? found : [];
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string} id */
+export const isOff = (id) => offIds().includes(id);
+
+/** Turns a tool off for all chats, or on again. @type {(id: string, isUnwanted: boolean) => void} */
+export function setOff(id, isUnwanted) {
+  const others = offIds().filter((each) => each !== id);
+  keep("inpageToolsOff", JSON.stringify(isUnwanted ? [...others, id] : others));
 }
 
 /** @type {(properties: Record<string, object>, ...required: string[]) => Tool["parameters"]} */

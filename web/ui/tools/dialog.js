@@ -4,9 +4,9 @@ import { store } from "../chat_storage.js";
 import { shown } from "../chats.js";
 import { page, styleSheet } from "../elements.js";
 import { emit, on } from "../events.js";
-import { keep, recall } from "../settings.js";
 import { t } from "../wording.js";
 import { known } from "./built_in.js";
+import { showServers, tickOf } from "./servers.js";
 
 const { forgetPermissions, toolRows, toolsUnfit, useTools } = page;
 const loadStyles = styleSheet("tools.css");
@@ -15,6 +15,7 @@ const loadStyles = styleSheet("tools.css");
 export async function prepare() {
   await loadStyles().catch(() => {}); // plain, it can be used
   show();
+  showServers();
 }
 
 function show() {
@@ -26,24 +27,8 @@ function show() {
   useTools.disabled = !isFit;
   useTools.checked = shown.tools.isOn;
   forgetPermissions.hidden = !shown.tools.always.length;
-  toolRows.replaceChildren(...known().map(rowOf));
+  toolRows.replaceChildren(...known().map(({ id, title, about }) => tickOf(id, title, about)));
 }
-
-/** @param {{ id: string, title: string, about: string }} tool */
-function rowOf({ id, title, about }) {
-  const row = document.createElement("li");
-  const label = Object.assign(document.createElement("label"), { className: "tick" });
-  const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: !offIds().includes(id) });
-  box.onchange = () => keep("inpageToolsOff", [...offIds().filter((each) => each !== id), ...(box.checked ? [] : [id])].join(" "));
-  const words = document.createElement("span");
-  words.append(Object.assign(document.createElement("b"), { textContent: title }), document.createElement("br"), Object.assign(document.createElement("small"), { textContent: about }));
-  label.append(box, words);
-  row.append(label);
-  return row;
-}
-
-/** Lists the ids of tools that no chat uses. */
-const offIds = () => (recall("inpageToolsOff") ?? "").split(" ").filter(Boolean);
 
 /** @param {Partial<typeof shown.tools>} change */
 function changeTools(change) {

@@ -10,6 +10,7 @@ import { lastPartOf } from "../chats.js";
 import { faultOf, t } from "../wording.js";
 import { waiting } from "./blocks.js";
 import { builtIn } from "./built_in.js";
+import { serverTools } from "./servers.js";
 
 /**
  * A tool that a model may call.
@@ -27,11 +28,16 @@ import { builtIn } from "./built_in.js";
 const MAX_ROUNDS = 8; // of calls in an answer
 const MAX_AT_ONCE = 8; // calls in a round
 const MAX_RESULT = 8000; // characters
+const MAX_KEPT = 20_000; // characters about the tools of an answer, for “Why this answer?”
 const CHARACTERS = 2; // of a result for each token of the context, at most: about half of it
 
-/** Gives the tools that an answer may call. @type {(answer: Answer, path: ChatMessage[]) => Tools | undefined} */
-export function toolsFor(answer, path) {
+/** Gives the tools that an answer may call; rejects where it is stopped meanwhile. @type {(answer: Answer, path: ChatMessage[]) => Promise<Tools | undefined>} */
+export async function toolsFor(answer, path) {
   const tools = builtIn(path);
+  const { signal } = answer.abort;
+  const { promise: stopped, reject } = Promise.withResolvers();
+  signal.addEventListener("abort", () => reject(signal.reason));
+  tools.push(...await Promise.race([serverTools(tools.map(({ name }) => name)), stopped]));
   return tools.length ? new Tools(answer, path, tools) : undefined;
 }
 
@@ -59,7 +65,8 @@ export class Tools {
   fields() {
     const { message } = this.answer;
     const tools = this.tools.map(({ name, description, parameters }) => ({ type: /** @type {const} */ ("function"), function: { name, description, parameters } }));
-    message.made = { ...message.made, tools: JSON.stringify(tools) };
+    const kept = JSON.stringify(tools);
+    message.made = { ...message.made, tools: kept.length > MAX_KEPT ? undefined : kept };
     return { tools, ...(this.#round === this.#last ? { tool_choice: "none" } : {}) };
   }
 
