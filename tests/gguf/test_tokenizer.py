@@ -368,8 +368,8 @@ GPT2_FAULTS: dict[str, tuple[Json, str]] = {
     "no tokens": ({"tokenizer.ggml.tokens": None}, "'tokenizer.ggml.tokens' is missing"),
     "no merges": ({"tokenizer.ggml.merges": None}, "'tokenizer.ggml.merges' is missing"),
     "another model": (
-        {"tokenizer.ggml.model": "t5"},
-        "has a tokenizer of the model 't5'; only 'gpt2' (byte-level ",
+        {"tokenizer.ggml.model": "rwkv"},
+        "has a tokenizer of the model 'rwkv'; only 'gpt2' (byte-level ",
     ),
     "another style": (
         {"tokenizer.ggml.pre": "falcon"},

@@ -39,7 +39,7 @@ BOS = {"SpecialToken": {"id": "<s>", "type_id": 0}}
 FAULTS: list[tuple[str, Any, str]] = [
     ("model", None, "the file: model is missing"),
     ("model", [], "model is list, not an object"),
-    ("model.type", "Unigram", "model: 'Unigram' is not supported"),
+    ("model.type", "WordLevel", "model: 'WordLevel' is not supported"),
     ("model.vocab", None, "model: vocab is missing"),
     ("model.vocab", {"a": -1}, "model: vocab has an id that is not a whole number from 0 on"),
     ("model.vocab", {"a": True}, "model: vocab has an id that is not a whole number from 0 on"),
@@ -68,8 +68,8 @@ FAULTS: list[tuple[str, Any, str]] = [
     ),
     (
         "normalizer",
-        {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Precompiled"}]},
-        "normalizer.normalizers[1]: 'Precompiled' is not supported",
+        {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Nmt"}]},
+        "normalizer.normalizers[1]: 'Nmt' is not supported",
     ),
     (
         "normalizer",
