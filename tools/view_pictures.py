@@ -98,7 +98,7 @@ def train_features(page: Page, panel: Locator) -> None:
     cells = page.locator("#panel-notebook").get_by_role("region", name="Code cell")
     cells.last.locator(".run:not([data-count=''])").wait_for()
     page.evaluate("location.hash = '#panel=features'")
-    panel.get_by_role("button", name="Look", exact=True).click()
+    panel.get_by_role("button", name="Inspect", exact=True).click()
     panel.locator(".features-card .features-words").first.wait_for()
 
 
@@ -111,11 +111,11 @@ def open_op(page: Page, panel: Locator) -> None:
 
 # Panel → what makes it worth a picture; in the order of docs/glass.md.
 VIEWS: dict[str, Show] = {
-    "lens": press("Look", ".cell"),
-    "attention": press("Look", "[role=option]"),
+    "lens": press("Inspect", ".cell"),
+    "attention": press("Inspect", "[role=option]"),
     "patching": press("Move", ".cell"),
-    "norms": press("Look", "svg.wide"),
-    "neurons": press("Look", ".cell"),
+    "norms": press("Inspect", "svg.wide"),
+    "neurons": press("Inspect", ".cell"),
     "steering": build_vector,
     "map": draw_map,
     "features": train_features,

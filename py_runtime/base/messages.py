@@ -137,12 +137,13 @@ ENGLISH: dict[str, str] = {
     "smaller_model": "{name} ({gpu_bytes:bytes})",
     "encoder_cannot_write": "{name} is a text encoder: it makes vectors of texts, for search and "
     "comparison, and cannot write text; load another model to chat with",
-    "encoder_cannot_rerank": "{name} gives no scores of pairs of texts: load a reranker, a text "
-    "encoder that was trained for it",
-    "reranker_cannot_embed": "{name} is a reranker: it scores texts for a query, and makes no "
-    "vectors; load another text encoder for these",
+    "encoder_cannot_rerank": "{name} cannot score texts for a query: load a reranker, a text "
+    "encoder trained for that",
+    "reranker_cannot_embed": "{name} is a reranker: it scores texts for a query and does not "
+    "make vectors; load another text encoder for those",
     "model_cannot_see": "{name} cannot see images: load a model that can, or leave them out",
-    "images_not_in_prompt": "the chat template leaves out images, or a message spells their token",
+    "images_not_in_prompt": "the chat template leaves out images, or a message contains their "
+    "placeholder",
     "model_not_loadable": "{name} cannot be loaded: {fault}",
     "no_such_model": "there is no model '{name}' here; there are: {names}",
     "no_models_here": "there is no model '{name}' here; there are: none",

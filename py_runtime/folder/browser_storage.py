@@ -104,6 +104,10 @@ class Storage:
     def has(self, facts: FileFacts) -> bool:
         return self._sizes.get(FILE + facts.sha256) == facts.size
 
+    async def finds(self, facts: FileFacts) -> bool:
+        """Return whether a file is kept here, or by another site that shares it."""
+        return self.has(facts) or (self.is_sharing and await self._find_shared(facts))
+
     def was_checked(self, facts: FileFacts) -> bool:
         """Return whether a kept file's hash was right, and nobody has written to it since."""
         return self._mark_of(facts) in self._sizes
@@ -200,8 +204,7 @@ class Storage:
                 self._sizes.pop(name, None)
                 if size := await size_of(name):
                     self._sizes[name], self._changed[name] = size, await changed_at(name)
-            if self.is_sharing and not self.has(facts):
-                await self._find_shared(facts)
+            await self.finds(facts)
             yield
         finally:
             lock.release()

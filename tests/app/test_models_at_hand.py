@@ -175,7 +175,7 @@ def test_whether_a_file_fits(
 ) -> None:
     """Half as large as the one that was looked at, whose largest tensor has 300 bytes."""
     monkeypatch.setattr(hub_calls, "missing_bytes", lambda shelf, files: missing)
-    variant = SimpleNamespace(name="v", quantisation="Q4", size=1000)
+    variant = SimpleNamespace(name="v", quantisation="Q4", size=1000, files=())
     model = SimpleNamespace(variant=variant, url="u", files=[])
     chosen = SimpleNamespace(variant=SimpleNamespace(size=2000))
     hub = SimpleNamespace(shelf=FakeShelf(free))

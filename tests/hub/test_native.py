@@ -1,4 +1,4 @@
-"""Models of the Hub natively: fetched with resume and hashes, kept, loaded without the network."""
+"""Models on the Hub natively: fetched with resume and hashes, kept, loaded without the network."""
 
 import hashlib
 import resource

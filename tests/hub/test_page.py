@@ -1,4 +1,4 @@
-"""Models of the Hub in the page: asked for, chosen, fetched, kept, loaded without the network."""
+"""Models on the Hub in the page: asked for, chosen, fetched, kept, loaded without the network."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -166,10 +166,10 @@ def test_models_are_found_by_words(
     user: User, hub: Imitation, dialog: Locator, look: Callable[[str], None]
 ) -> None:
     look("toys gguf")
-    expect(dialog.get_by_role("alert")).to_contain_text("no model of that name")
+    expect(dialog.get_by_role("alert")).to_contain_text("no model with GGUF files by that name")
     hub.take_seen()
     look("GGUF")
-    found = dialog.get_by_role("list", name="Models of the Hub").get_by_role("listitem")
+    found = dialog.get_by_role("list", name="Models on the Hub").get_by_role("listitem")
     names = dialog.locator("#hubResults .name")
     expect(names.first).to_have_text(SMALL)  # it is downloaded most
     assert set(names.all_inner_texts()) == {LLAMA, SMALL, GATED}

@@ -187,7 +187,7 @@ def test_a_long_pdf_is_read_as_far_as_its_bounds(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (pdf(["0 0 100 100 re f"]), "it has no text: perhaps it is a scan"),
+        (pdf(["0 0 100 100 re f"]), "it contains no text: it may be a scan"),
         (encrypted(), "it is protected by a password"),
         (b"%PDF-1.7\nand nothing else", "it is damaged, or not a PDF file"),
         (b"", "it is damaged, or not a PDF file"),

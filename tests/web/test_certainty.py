@@ -221,7 +221,7 @@ def test_tokens_go_with_exported_chats_and_older_ones_are_about(answered: User) 
     answered.dismiss_notices()
     answered.answers.last.get_by_role("button", name="Show certainty").click()
     shown_tokens(answered.answers.last)
-    expect(answered.answers.last.locator(".facts")).to_contain_text("about: its tokens")
+    expect(answered.answers.last.locator(".facts")).to_contain_text("approximate: its tokens")
 
 
 def test_new_answers_show_it_where_the_user_wants_that(answered: User) -> None:

@@ -164,8 +164,9 @@ def test_what_is_learnt_is_kept_and_goes_with_the_chat(desk: Desk) -> None:
 
 STORED_ENCODER = """async () => {
     localStorage.inpageEncoder = "local:small";
-    const [own] = await inpage.models();
+    const own = {name: "Stand-in", path: "models/own", stored: false, messages: [], size: 1e6};
     const encoder = {name: "small", path: "local:small", stored: true, messages: [], size: 1e7};
+    inpage.stored = async () => [];
     inpage.models = async () => [own, encoder];
     globalThis.loads = [];
     inpage.load = async (where, {keep}) => {
@@ -202,7 +203,7 @@ def test_learning_can_be_cancelled(tab: User) -> None:
     ask_about(tab, SEARCH)
     tab.answered()
     line = tab.page.locator("#notices .learning")
-    expect(line).to_contain_text("Learning what long.txt is about")
+    expect(line).to_contain_text("Indexing long.txt")
     shown = "bar => [bar.value, bar.max]"
     progress = line.locator("progress")
     until(tab.page, lambda: progress.evaluate(shown) == [2, 4], "half of it is learnt")
@@ -228,7 +229,7 @@ def test_a_full_disk_says_what_is_lost(desk: Desk) -> None:
     }""")
     ask_about(user, SEARCH)
     user.answered()
-    expect(user.notices).to_contain_text("What was learnt about long.txt is not kept: this browser")
+    expect(user.notices).to_contain_text("The index of long.txt was not stored: this browser")
 
 
 def test_a_file_is_summarised_in_parts(desk: Desk) -> None:
@@ -242,7 +243,8 @@ def test_a_file_is_summarised_in_parts(desk: Desk) -> None:
     expect(user.answers.locator(".note")).to_have_text("Stopped")
     user.page.evaluate("parts.length = 0; hangsAt = 0")
     user.regenerate()
-    expect(user.answers.locator(".quotes summary")).to_have_text("From summaries of all 2 parts")
+    summary = user.answers.locator(".quotes summary")
+    expect(summary).to_have_text("Based on summaries of all 2 parts")
     quotes = user.answers.locator(".quotes button")
     expect(quotes).to_have_text(["1long.txt · line 1summary 1", "2long.txt · line 2summary 2"])
     assert len(user.page.evaluate("parts")) == 2

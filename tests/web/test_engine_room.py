@@ -180,7 +180,7 @@ def test_a_kernel_is_edited_tried_kept_and_taken_back(on_gpu: User) -> None:
 
     editor.fill(own.replace("value *= weight[column];", "value *= weight[column] * 1.05;"))
     lab.get_by_role("button", name="Try it").click()
-    expect(lab).to_contain_text("It computes something else, and is refused.")
+    expect(lab).to_contain_text("It computes something else, so it cannot be kept.")
     expect(lab.get_by_role("button", name="Keep")).to_be_disabled()
     assert greedy(on_gpu) == before
 
@@ -194,7 +194,7 @@ def test_a_kernel_is_edited_tried_kept_and_taken_back(on_gpu: User) -> None:
     with on_gpu.page.expect_download() as download:
         lab.get_by_role("button", name="Export .wgsl").click()
     assert "1.0 / sqrt(sum" in download.value.path().read_text()
-    lab.get_by_role("button", name="Take all back").click()
+    lab.get_by_role("button", name="Undo all changes").click()
     expect(editor).to_have_value(own)
     assert greedy(on_gpu) == before
     assert on_gpu.complaints == []

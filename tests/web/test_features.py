@@ -39,9 +39,9 @@ def dropped(user: User, width: int) -> Locator:
 
 
 def look_at(features: Locator, text: str) -> None:
-    features.get_by_label("Look at").select_option("text")
+    features.get_by_label("Text from").select_option("text")
     features.get_by_role("textbox", name="Text").fill(text)
-    features.get_by_role("button", name="Look", exact=True).click()
+    features.get_by_role("button", name="Inspect", exact=True).click()
     expect(features.get_by_role("table", name="strongest features")).to_be_visible()
     expect(features.locator(".features-table code").first).to_be_visible()
 
@@ -55,7 +55,7 @@ def test_a_dropped_file_shows_its_features(user: User, dropped: Locator) -> None
     table = dropped.get_by_role("table", name="strongest features")
     expect(table.get_by_role("row")).to_have_count(1 + 5)
     expect(dropped).to_contain_text("5.0 are active at a token")
-    expect(dropped).to_contain_text("explain nothing of what is here")
+    expect(dropped).to_contain_text("explain nothing here")
     assert_accessible(user, state="the panel of features")
     rows = json.loads(exported(user.page, "Data (JSON)"))
     assert len(rows) == 5 * count
@@ -133,7 +133,7 @@ def test_a_file_that_names_no_hook_asks_for_it(user: User, width: int) -> None:
     features.locator("input[type=file]").set_input_files(files)
     hook = features.get_by_label("Hook")
     expect(hook).to_have_value("")
-    expect(features.get_by_role("button", name="Look", exact=True)).to_be_hidden()
+    expect(features.get_by_role("button", name="Inspect", exact=True)).to_be_hidden()
     hook.select_option("blocks.0.hook_resid_post")
     look_at(features, TEXT)
     features.get_by_role("button", name="Close").click()

@@ -97,7 +97,7 @@ def test_the_model_reads_the_files_and_the_bubble_has_the_question(tab: User) ->
     until(tab.page, lambda: kept(tab)["messages"], "the question is kept")
     question = kept(tab)["messages"][0]
     assert question["content"] == "Sum it up"
-    assert [file["text"] for file in question["attachments"]] == [NOTES.decode(), CODE.decode()]
+    assert sorted(tab.kept_files()) == sorted([NOTES.decode(), CODE.decode()])
 
 
 def test_files_are_there_after_a_reload(desk: Desk) -> None:
@@ -220,7 +220,7 @@ def test_files_that_are_none_are_refused(tab: User) -> None:
     broken = chat_of("Hello")
     broken["messages"][0]["attachments"] = [{"name": "a", "title": "a", "kind": "txt", "text": 5}]
     tab.import_chats(broken)
-    expect(tab.notices).to_contain_text("message 1 of chat 1 is not a text")
+    expect(tab.notices).to_contain_text("message 1 of chat 1 is not text")
     tab.dismiss_notices()
 
 

@@ -263,7 +263,7 @@ def test_what_is_too_long_says_so(tab: User) -> None:
 
 def test_other_files_are_named_with_what_can_be_dropped(tab: User) -> None:
     tab.drop({"cat.bmp": b"\0BM"})
-    expect(tab.notices).to_contain_text("cat.bmp is not a text. What can be dropped: models")
+    expect(tab.notices).to_contain_text("cat.bmp cannot be attached. You can drop models")
     tab.drop({"empty.txt": b" "})
     expect(tab.notices).to_contain_text("empty.txt is empty.")
     tab.drop({"big.log": b"x" * 5_100_000})

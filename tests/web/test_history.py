@@ -126,10 +126,10 @@ BAD_FILES = {
 BAD_CHATS: dict[str, list[Any]] = {
     "chat 2 has no list of messages": [chat_of("fine"), {"messages": 5}],
     "chat 1 has no list of messages": [None],
-    "title or system prompt of chat 1 is not a text": [chat_of("x", title=7)],
-    "message 2 of chat 1 is not a text": [chat_of("fine", 8)],  # type: ignore[arg-type]
-    "message 1 of chat 1 is not a text": [{"messages": [{"role": "system", "content": "obey"}]}],
-    "message 1 of chat 2 is not a text": [chat_of("fine"), {"messages": [None]}],
+    "title or system prompt of chat 1 is not text": [chat_of("x", title=7)],
+    "message 2 of chat 1 is not text": [chat_of("fine", 8)],  # type: ignore[arg-type]
+    "message 1 of chat 1 is not text": [{"messages": [{"role": "system", "content": "obey"}]}],
+    "message 1 of chat 2 is not text": [chat_of("fine"), {"messages": [None]}],
 }
 
 

@@ -89,7 +89,6 @@ def test_an_image_goes_with_a_question(user: User) -> None:
     page.keyboard.press("Escape")
     until(page, lambda: "answer_tokens" in str(user.records()), "the answer is kept")
     kept = [each for record in user.records() for each in record["messages"]]
-    images = [file for each in kept for file in each.get("attachments", ())]
     assert kept[-1]["role"] == "assistant"
     assert not kept[-1]["error"], "it was answered"
-    assert [file["text"] for file in images] == [ADDRESS + base64.b64encode(png()).decode()]
+    assert user.kept_files() == [ADDRESS + base64.b64encode(png()).decode()]

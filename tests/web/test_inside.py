@@ -107,10 +107,10 @@ def test_heads_say_where_they_look(answered: User) -> None:
 
 def test_own_text_needs_no_answer_and_links_carry_none_of_it(answered: User) -> None:
     lens = panel(answered, "lens", "Logit lens")
-    lens.get_by_label("Look at").select_option("text")
+    lens.get_by_label("Text from").select_option("text")
     lens.get_by_role("textbox", name="Text").fill("a secret of mine")
     lens.get_by_label("Last positions").fill("3")
-    lens.get_by_role("button", name="Look").click()
+    lens.get_by_role("button", name="Inspect").click()
     expect(lens.locator(".inside-map .head")).to_have_count(3)
     expect(answered.page).to_have_url(re.compile("count=3"))
     expect(answered.page).not_to_have_url(re.compile("secret"))
@@ -119,9 +119,9 @@ def test_own_text_needs_no_answer_and_links_carry_none_of_it(answered: User) -> 
 def look(user: User, name: str, text: str) -> Locator:
     """Look at a text of one's own in a panel."""
     opened = panel(user, name, HEADINGS[name][0])
-    opened.get_by_label("Look at").select_option("text")
+    opened.get_by_label("Text from").select_option("text")
     opened.get_by_role("textbox", name="Text").fill(text)
-    opened.get_by_role("button", name="Look", exact=True).click()
+    opened.get_by_role("button", name="Inspect", exact=True).click()
     return opened
 
 
@@ -248,7 +248,7 @@ def test_a_link_carries_texts_only_where_that_is_chosen(answered: User) -> None:
     expect(patching.locator(".cell")).to_have_count(2 * 3)
     expect(answered.page).to_have_url(re.compile("site=mlp_out"))
     expect(answered.page).not_to_have_url(re.compile("fox"))
-    choice = patching.get_by_label("The link carries my text")
+    choice = patching.get_by_label("Include my text in the link")
     choice.check()
     expect(answered.page).to_have_url(re.compile(r"clean=the\+fox\+jumps"))
     expect(answered.page).to_have_url(re.compile("other=dog"))

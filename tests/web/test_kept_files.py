@@ -1,7 +1,5 @@
 """Texts of files have records of their own: a chat that grows is written without them."""
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import expect
 
@@ -22,23 +20,15 @@ OLD_PAGE = """records => new Promise((resolve, reject) => {
         transaction.oncomplete = () => { opening.result.close(); resolve(); };
     };
 })"""
-FILES = """async () => {
-    const database = await (await import("/ui/chat_storage.js")).connect();
-    return database.getAll("files");
-}"""
 SHOWN = """async () => (await import("/ui/chats.js")).shown.messages
     .flatMap(({attachments = []}) => attachments.map(({text}) => text))"""
-
-
-def kept(user: User) -> Any:
-    return user.page.evaluate(FILES)
 
 
 def ask_about_a_file(user: User) -> None:
     user.drop({"long.txt": TEXT.encode()})
     expect(user.page.locator("#attached li")).to_have_count(1)
     user.ask("What is in it?")
-    until(user.page, lambda: kept(user) == [TEXT], "the file is kept")
+    until(user.page, lambda: user.kept_files() == [TEXT], "the file is kept")
 
 
 def test_a_chat_is_written_without_its_files(desk: Desk) -> None:
@@ -51,7 +41,7 @@ def test_a_chat_is_written_without_its_files(desk: Desk) -> None:
     user.ask("And what else?")
     (record,) = user.records()
     assert record["messages"][0]["attachments"] == [file]  # the same text goes on to be meant
-    assert kept(user) == [TEXT]
+    assert user.kept_files() == [TEXT]
     user.page.reload()
     desk.ready(user)
     expect(user.questions.first.locator(".file")).to_contain_text("long.txt")
@@ -67,13 +57,13 @@ def test_a_deleted_file_leaves_nothing_and_comes_back_whole(desk: Desk) -> None:
     ask_about_a_file(user)
     user.questions.first.hover()
     user.questions.first.get_by_role("button", name="Delete").click()
-    until(user.page, lambda: kept(user) == [], "the file is gone")
+    until(user.page, lambda: user.kept_files() == [], "the file is gone")
     user.notices.get_by_role("button", name="Undo").click()
-    until(user.page, lambda: kept(user) == [TEXT], "the file is back")
+    until(user.page, lambda: user.kept_files() == [TEXT], "the file is back")
     user.choose_in_menu("Delete")
-    until(user.page, lambda: kept(user) == [], "the file is gone with its chat")
+    until(user.page, lambda: user.kept_files() == [], "the file is gone with its chat")
     user.notices.get_by_role("button", name="Undo").last.click()
-    until(user.page, lambda: kept(user) == [TEXT], "the file is back with its chat")
+    until(user.page, lambda: user.kept_files() == [TEXT], "the file is back with its chat")
     assert user.page.evaluate(SHOWN) == [TEXT]
 
 
@@ -90,10 +80,10 @@ def test_chats_of_the_page_before_keep_their_files(desk: Desk) -> None:
     user.page.get_by_role("button", name="Old", exact=True).click()
     expect(user.questions.locator(".file")).to_contain_text("old.txt")
     assert user.page.evaluate(SHOWN) == [TEXT]
-    assert kept(user) == []  # it is as it was until something is written
+    assert user.kept_files() == []  # it is as it was until something is written
     user.ask("Go on")
     assert user.page.evaluate(SHOWN) == [TEXT]
-    until(user.page, lambda: kept(user) == [TEXT], "the file has a record of its own")
+    until(user.page, lambda: user.kept_files() == [TEXT], "the file has a record of its own")
     (record,) = user.records()
     assert record["messages"][0]["attachments"][0]["text"] is None
 
@@ -108,4 +98,4 @@ def test_another_tab_reads_the_files_of_a_chat(desk: Desk) -> None:
     other.ask("And in this tab?")
     expect(user.questions).to_have_count(2)
     assert user.page.evaluate(SHOWN) == [TEXT]
-    assert kept(user) == [TEXT]
+    assert user.kept_files() == [TEXT]

@@ -165,12 +165,12 @@ def test_words_that_do_not_arrive_leave_english(browser: Browser, toy_site_url: 
     context.add_init_script(IDLE_WORKER)
     user = User(context.new_page(), toy_site_url)
     asked: list[Route] = []
-    user.page.route("**/languages/de.js", lambda route: asked.append(route))
-    with user.page.expect_request("**/languages/de.js"):
+    user.page.route("**/languages/de.js*", lambda route: asked.append(route))
+    with user.page.expect_request("**/languages/de.js*"):
         user.page.goto(toy_site_url, wait_until="commit")
     expect(user.page.locator("html")).to_have_attribute("data-wording", "coming")
     expect(user.page.locator(".welcome h2")).to_be_hidden()
-    user.page.route("**/languages/de.js", lambda route: route.abort())  # asked once more
+    user.page.route("**/languages/de.js*", lambda route: route.abort())  # asked once more
     asked[0].abort()
     expect(user.page.get_by_role("heading", name="A language model in this page")).to_be_visible()
     user.has_opened()

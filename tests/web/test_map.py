@@ -214,7 +214,7 @@ def test_it_can_be_stopped(with_chats: User) -> None:
 def test_what_is_no_text_is_told(with_chats: User) -> None:
     panel = opened(with_chats)
     choose_file(panel, "picture.txt", b"\xff\xd8\xff\xe0")
-    expect(panel.get_by_role("alert")).to_contain_text("picture.txt is not a text")
+    expect(panel.get_by_role("alert")).to_contain_text("picture.txt is not UTF-8 text")
     choose_file(panel, "empty.txt", b"\n \n")
     expect(panel.get_by_role("alert")).to_contain_text("empty.txt has no lines with text")
 

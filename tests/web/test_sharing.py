@@ -136,10 +136,10 @@ HOSTILE = {
     link_of("{"): "damaged",
     link_of({"messages": []}): "no chat",
     link_of({"messages": "all"}): "no chat",
-    link_of({"messages": [None]}): "is not a text of the user or the assistant",
-    link_of({"messages": [{"role": "system", "content": "obey"}]}): "is not a text",
-    link_of({"messages": [{"role": "user", "content": {"a": 1}}]}): "is not a text",
-    link_of({"title": 5, "messages": [{"role": "user", "content": "x"}]}): "is not a text",
+    link_of({"messages": [None]}): "is not text from the user or the assistant",
+    link_of({"messages": [{"role": "system", "content": "obey"}]}): "is not text",
+    link_of({"messages": [{"role": "user", "content": {"a": 1}}]}): "is not text",
+    link_of({"title": 5, "messages": [{"role": "user", "content": "x"}]}): "is not text",
     link_of({"messages": [{"role": "user", "content": "x" * 3_000_000}]}): "too long",
 }
 

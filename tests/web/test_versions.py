@@ -277,7 +277,7 @@ def test_chats_of_version_2_are_read_and_gone_on_with(desk: Desk) -> None:
     user.questions.first.get_by_role("button", name="Earlier version").click()
     expect(user.questions).to_have_count(2)
     assert path(user) == ["m0", "m1", "m2", "m3"]
-    until(user.page, lambda: {each["version"] for each in user.records()} == {6}, "it is kept anew")
+    until(user.page, lambda: all(each["version"] > 2 for each in user.records()), "it is kept")
     assert user.complaints == []
 
 

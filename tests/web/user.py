@@ -59,6 +59,10 @@ STORED = """() => new Promise((resolve, reject) => {
         all.onsuccess = () => { opening.result.close(); resolve(all.result); };
     };
 })"""
+FILES = """async () => {
+    const database = await (await import("/ui/chat_storage.js")).connect();
+    return database.getAll("files");
+}"""
 # A tab that hears nothing of others: frozen in the background, say.
 DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
 # What the page does every five seconds, or after as many, it does soon.
@@ -185,10 +189,10 @@ class User:
         self.page.get_by_role("button", name="Done").click()
 
     def choose_language(self, name: str) -> None:
-        """Choose a language by ids: the words around are of another language."""
+        """Choose a language by ids, or the browser's own by "": the words around are another's."""
         self.page.locator("header [data-opens=settings]").click()
         self.page.locator("#language").select_option(name)
-        expect(self.page.locator("html")).to_have_attribute("lang", re.compile(f"^{name or 'en'}"))
+        expect(self.page.locator("html")).to_have_attribute("lang", re.compile(f"^{name}"))
         self.page.keyboard.press("Escape")
 
     def talk_on(self) -> None:
@@ -257,6 +261,10 @@ class User:
         """Return the chats as this browser keeps them."""
         found: list[dict[str, Any]] = self.page.evaluate(STORED)
         return found
+
+    def kept_files(self) -> Any:
+        """Return the texts of attached files, which have records of their own."""
+        return self.page.evaluate(FILES)
 
     def drop(self, files: dict[str, bytes], event: str = "drop") -> None:
         """Files by their names, dropped; or dragged so far."""

@@ -46,7 +46,7 @@ async function take(file) {
   const text = isPdf || size > most ? undefined : await textOf(file);
   if (size > most) notify(t`${name} is too large to attach: it has ${inWords(size)}, and the limit is ${inWords(most)}.`);
   else if (isPdf) takePdf(file);
-  else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, images, and text, Markdown, code, CSV or PDF files.`);
+  else if (text === undefined) notify(t`${name} cannot be attached. You can drop models (.gguf, .pte), exported chats, images, and text, Markdown, code, CSV or PDF files.`);
   else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) (await arrived(loadFiles()))?.importFile(file);
   else if (text.trim()) add({ ...fileOf(file, /\.(\w+)$/.exec(name)?.[1].toLowerCase() ?? "text"), text });
   else notify(t`${name} is empty.`);
@@ -83,8 +83,8 @@ const takePdf = (given) => takeSlowly(fileOf(given, "pdf"), async (signal) => {
 /** @type {(name: string, find: () => Promise<FolderFile[]>) => Promise<void>} */
 const takeFolder = (name, find) => takeSlowly({ ...fileOf({ name, size: 0 }, "folder"), names: [] }, async (signal) => {
   const { left, ...folder } = await textOfFolder(await find(), signal);
-  if (!folder.names.length) throw new Error(t`there is no text in it that could be read`);
-  if (left) notify(t`${left} file of ${name} is left out: it is no text, or too long.|${left} files of ${name} are left out: they are no texts, or too long.`);
+  if (!folder.names.length) throw new Error(t`it contains no readable text`);
+  if (left) notify(t`${left} of ${name} files is left out: it is not text, or too long.|${left} of ${name} files are left out: they are not text, or too long.`);
   return folder;
 });
 

@@ -33,8 +33,8 @@ const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : o
  */
 export function readChat(record, name) {
   const { id, title = "", system = "", notebook, folder, tools, set, updated, deleted, messages, version, stamp } = record ?? {};
-  check(!(version > VERSION), t`${name} is of a newer version of this page: reload it`);
-  check(areTexts(title, system), t`title or system prompt of ${name} is not a text`);
+  check(!(version > VERSION), t`${name} was written by a newer version of this page: reload the page`);
+  check(areTexts(title, system), t`the title or system prompt of ${name} is not text`);
   check(Array.isArray(messages), t`${name} has no list of messages`);
   /** @type {ChatMessage[]} */
   const read = messages.map((/** @type {any} */ message, /** @type {number} */ at) => readMessage(message ?? {}, name, at));
@@ -88,7 +88,7 @@ function readMessage(message, name, at) {
   const { id = `old-${at}`, born, version, role, content, attachments = [], sources, calls, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone, tokens, made, settings, certain } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code) && Array.isArray(attachments)
     && attachments.every((file) => areTexts(file?.name, file?.title, file?.kind, file?.text));
-  check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
+  check(sound, t`message ${at + 1} of ${name} is not text from the user or the assistant`);
   return {
     id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
     ...(attachments.length ? { attachments: attachments.map(readFile) } : {}),

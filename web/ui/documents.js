@@ -315,7 +315,7 @@ const untilIdle = (signal) => new Promise((resolve) => {
 function lineFor({ name }, stop) {
   const line = copyOf(page.learning);
   const bar = /** @type {HTMLProgressElement} */ (partOf(line, "bar"));
-  partOf(line, "words").textContent = t`Learning what ${name} is about, to find more than its words…`;
+  partOf(line, "words").textContent = t`Indexing ${name}, so that it can be searched by meaning…`;
   partOf(line, "stop").onclick = stop;
   return {
     tell(done, total) {
@@ -346,8 +346,8 @@ async function keep(id, { model, is_encoder: isEncoder, base64 }) {
 /** @type {(file: Attachment, error: Error) => void} */
 function tellUnkept({ name }, error) {
   if (error.name === "QuotaExceededError") {
-    notify(t`What was learnt about ${name} is not kept: this browser's storage for the page is full. Delete chats or models that you no longer need. Until you close the page, all is found; afterwards, by words.`, { stays: true });
-  } else notify(t`What was learnt about ${name} is not kept: ${faultOf(error)}.`, { stays: true });
+    notify(t`The index of ${name} was not stored: this browser's storage for the page is full. Delete chats or models that you no longer need. Until you close the page, the file is searched by meaning; after that, by words only.`, { stays: true });
+  } else notify(t`The index of ${name} was not stored: ${faultOf(error)}.`, { stays: true });
 }
 
 /** Whether a file still goes with a message. @param {string} id */

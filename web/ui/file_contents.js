@@ -15,7 +15,7 @@ const QUALITY = 0.9;
  * @param {File} file
  */
 export async function imageOf(file) {
-  const bitmap = await createImageBitmap(file).catch(() => { throw new Error(t`it is no image that this browser can show`); });
+  const bitmap = await createImageBitmap(file).catch(() => { throw new Error(t`this browser cannot show it as an image`); });
   const { width, height } = bitmap;
   const share = Math.min(1, MOST_EDGE / Math.max(width, height));
   if (share === 1 && file.size <= MOST_BYTES) {
@@ -73,7 +73,7 @@ export async function textOfPdf(file, signal) {
     clearTimeout(timer);
     port.terminate();
   }
-  if (!found.text.trim()) throw new Error(found.starts.length ? t`it has no text: perhaps it is a scan, and inpage reads no pictures` : t`reading it takes too long`);
+  if (!found.text.trim()) throw new Error(found.starts.length ? t`it contains no text: it may be a scan, and inpage cannot read scanned pages` : t`reading it takes too long`);
   return found;
 }
 

@@ -166,8 +166,8 @@ export async function showQuotes(article) {
 
 /** @param {Sources} sources */
 const summaryOf = ({ passages, inParts }) => (inParts
-  ? t`From summaries of ${inParts} part|From summaries of all ${inParts} parts`
-  : t`From ${passages.length} passage|From ${passages.length} passages`);
+  ? t`Based on the summary of ${inParts} part|Based on summaries of all ${inParts} parts`
+  : t`Based on ${passages.length} passage|Based on ${passages.length} passages`);
 
 /** @type {(content: string, number: number) => boolean} */
 const isCited = (content, number) => new RegExp(`\\[(?:\\d+, ?)*${number}(?:, ?\\d+)*\\]`).test(content);

@@ -91,7 +91,7 @@ function showResults(results) {
     const words = line(size > 0 && t`about ${inWords(size)}`, fitWords(size), t`${decimal(downloads)} downloads`);
     return entryOf({ name, words, facts: line(t`licence: ${licence}`, gated && t`gated: its owner asks you to accept terms first`), address: name });
   }));
-  if (!results.length) hubError.textContent = t`The Hub has no model of that name with GGUF files.`;
+  if (!results.length) hubError.textContent = t`The Hub has no model with GGUF files by that name.`;
   else hubResults.scrollIntoView({ block: "nearest" });
 }
 
@@ -114,7 +114,7 @@ function entryOf({ name, words, facts, address }) {
 async function showFiles(answer) {
   found = answer;
   page.hubFound.textContent = line(answer.name, t`licence: ${answer.licence}`, answer.gated && t`gated`, t`commit ${answer.commit.slice(0, 7)}`);
-  page.hubTerms.textContent = answer.gated ? t`Its owner gives it to those who accept the terms: do that on the model's page, signed in, then use a token of yours below.`
+  page.hubTerms.textContent = answer.gated ? t`Its owner asks you to accept the terms first: sign in on the model's page, accept them there, then enter your access token below.`
     : t`The licence says what you may do with the model and its answers.`;
   page.hubPage.href = await pageOf(answer.name);
   page.hubFiles.replaceChildren(...answer.files.map((choice) => rowOf(choice, choice.address === answer.default)));

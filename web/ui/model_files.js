@@ -21,8 +21,8 @@ import { decimal, faultOf, line, t, tell } from "./wording.js";
 const { copyFile, keeping, keepingText, models: panel, rememberFile } = page;
 const GGUF = /\.gguf$/i;
 const loadIdb = library("idb.js");
-const COPIES = () => t`Next time it has to be opened again, unless this browser keeps a copy: that takes as much of its storage.`;
-const REMEMBERS = () => t`Next time it has to be opened again, unless this browser remembers where it is (it is read in place, after you allow it), or keeps a copy.`;
+const COPIES = () => t`Next time you will have to open it again, unless you keep a copy in this browser, which takes as much of its storage as the file.`;
+const REMEMBERS = () => t`Next time you will have to open it again, unless this browser remembers where it is (it is then read in place, after you allow it) or keeps a copy.`;
 
 /**
  * The files that the model in use was opened from, and the address of their copy, once there is one.

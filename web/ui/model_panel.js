@@ -94,7 +94,7 @@ function showDeletion(button, url, title) {
 /** @param {OfferedModel} model */
 function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
   if (isWhole || size - kept <= room) return "";
-  return t`This browser has ${inWords(room)} of storage left: it cannot store this model for your next visit.`;
+  return t`This browser has ${inWords(room)} of storage left, which is not enough to store this model for your next visit.`;
 }
 
 /**
@@ -163,7 +163,7 @@ shareStored.onchange = async () => {
   try {
     const can = await inpage.shareStored(checked);
     shareStored.checked = checked && can;
-    sharingStatus.textContent = !checked ? t`What is shared already stays with the browser.` : can ? t`Other sites that need the same model do not download it again.` : t`This browser cannot share what a page stores.`;
+    sharingStatus.textContent = !checked ? t`Copies that are already shared stay in the browser.` : can ? t`Other sites that need the same model do not download it again.` : t`This browser cannot share stored models between sites.`;
   } catch (error) {
     shareStored.checked = !checked;
     sharingStatus.textContent = t`That did not work: ${faultOf(error)}.`;

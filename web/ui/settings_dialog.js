@@ -212,20 +212,20 @@ let kinds = [];
 /** Gives the words for those that come with the engine: [what it does, then for each parameter]. @returns {Record<string, Record<string, string>>} */
 const samplerWords = () => ({
   contrast: {
-    title: t`Contrast`, about: t`Steers away from what another system prompt would bring. Each word takes twice as long.`,
-    negative: t`the system prompt to stay away from`, strength: t`1 changes nothing`, share: t`of the best word's probability, that a word needs`,
+    title: t`Contrast`, about: t`Steers away from what the model would write with another system prompt. Each word takes twice as long.`,
+    negative: t`the system prompt to stay away from`, strength: t`1 changes nothing`, share: t`share of the best word's probability that a word needs`,
   },
   dry: {
     title: t`DRY`, about: t`Avoids repeating whole phrases.`,
-    multiplier: t`strength`, base: t`growth with each repeated word`, allowed_length: t`words that may repeat`, range: t`tokens looked back on; 0 for all`,
+    multiplier: t`strength`, base: t`growth with each repeated word`, allowed_length: t`words that may repeat freely`, range: t`tokens to look back over; 0 for all`,
   },
   mirostat: {
-    title: t`Mirostat 2`, about: t`Keeps the surprise of words at one level.`,
-    tau: t`surprise aimed at, in bits`, eta: t`how fast it is corrected`,
+    title: t`Mirostat 2`, about: t`Keeps words equally surprising.`,
+    tau: t`target surprise, in bits`, eta: t`learning rate`,
   },
   typical: {
     title: t`Typical`, about: t`Takes words that are about as surprising as expected.`,
-    mass: t`of the probability that is kept`,
+    mass: t`share of the probability to keep`,
   },
   xtc: {
     title: t`XTC`, about: t`Sometimes leaves out the most likely words.`,
@@ -256,7 +256,7 @@ function showParameters() {
   const values = chosenSampler();
   const kind = kinds.find(({ name }) => name === values.name);
   const own = kind && samplerWords()[kind.name];
-  about.textContent = kind ? `${own?.about ?? kind.about} ${t`Words are then chosen one by one by Python, which is slower.`}` : "";
+  about.textContent = kind ? `${own?.about ?? kind.about} ${t`Python then picks every word, which is slower.`}` : "";
   parameters.replaceChildren(...(kind?.parameters ?? []).map(({ name, default: usual, least, most, about: told, is_whole: isWhole }) => {
     const input = document.createElement(least === null ? "textarea" : "input");
     input.value = String(values[name] ?? usual);

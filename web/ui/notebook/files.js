@@ -124,12 +124,12 @@ export const experiments = [
   { name: "induction", title: () => t`Find the induction heads`, words: () => t`Heads that complete what came before` },
   { name: "lens", title: () => t`Logit lens`, words: () => t`What each layer would say` },
   { name: "steer", title: () => t`Steer it`, words: () => t`A direction of two texts, added while the model writes` },
-  { name: "ablate", title: () => t`Ablate a head`, words: () => t`What is lost when a head is off` },
+  { name: "ablate", title: () => t`Ablate a head`, words: () => t`What is lost when a head is turned off` },
   { name: "autoencoder", title: () => t`Train an autoencoder`, words: () => t`Features of a layer, learned from a page that the model writes` },
   { name: "patching", title: () => t`Patch two prompts`, words: () => t`Where in the model the answer is decided` },
   { name: "tokenizer", title: () => t`A map of the tokenizer`, words: () => t`How a text falls into tokens, and how long tokens are` },
-  { name: "embed", title: () => t`Embed my lines`, words: () => t`Your own lines on a map: what is close means the same` },
-  { name: "sampler", title: () => t`Write a sampler`, words: () => t`Draw the next token by a rule of your own` },
+  { name: "embed", title: () => t`Embed my lines`, words: () => t`Your own lines on a map: lines that are close mean something similar` },
+  { name: "sampler", title: () => t`Write a sampler`, words: () => t`Choose the next token by your own rule` },
   { name: "kernel", title: () => t`One kernel, any length`, words: () => t`A graph of your own on the device, compared with numpy` },
 ];
 

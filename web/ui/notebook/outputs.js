@@ -121,7 +121,7 @@ export class Outputs {
     const { promise, resolve } = Promise.withResolvers();
     const form = document.createElement("form");
     form.className = "asks";
-    const label = Object.assign(document.createElement("label"), { textContent: prompt || t`The code waits for a line of text` });
+    const label = Object.assign(document.createElement("label"), { textContent: prompt || t`The code is waiting for a line of input` });
     const field = Object.assign(document.createElement("input"), { autocomplete: "off" });
     const button = Object.assign(document.createElement("button"), { type: "submit", textContent: t`Enter` });
     label.append(field);

@@ -25,7 +25,7 @@ export class Runner {
   #ended = new AbortController();
 
   constructor() {
-    this.frame = Object.assign(document.createElement("iframe"), { hidden: true, title: t`Code of an answer` });
+    this.frame = Object.assign(document.createElement("iframe"), { hidden: true, title: t`Code from an answer` });
     this.frame.setAttribute("sandbox", "allow-scripts");
     this.frame.setAttribute("credentialless", "");
     this.frame.src = new URL("../../runner.html", import.meta.url).href;
@@ -39,7 +39,7 @@ export class Runner {
   /** @param {MessagePort} port */
   async #connect(port) {
     const { promise, resolve, reject } = Promise.withResolvers();
-    const late = setTimeout(() => reject(new Error(t`This site cannot run code of answers: its host does not send the headers for that.`)), patience.frame);
+    const late = setTimeout(() => reject(new Error(t`This site cannot run code from answers: its host does not send the headers that this needs.`)), patience.frame);
     addEventListener("message", ({ source, data }) => {
       if (source !== this.frame.contentWindow) return;
       if (data === "runner") resolve(undefined);

@@ -149,7 +149,7 @@ function drawState() {
   parts.facts.textContent = state
     ? line(state.name, t`${state.features} features`, state.kept ? `${state.kind} ${state.kept}` : state.kind, t`width ${state.width}`, state.made_for && t`made for ${state.made_for}`)
     : inpage.loaded
-      ? t`A sparse autoencoder takes what a model computes apart into features. Choose its .safetensors or .npz file, with its cfg.json if it has one, or drop both on the page: those of SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
+      ? t`A sparse autoencoder splits what a model computes into features. Choose its .safetensors or .npz file, with its cfg.json if it has one, or drop both on the page: files from SAELens, EleutherAI and Gemma Scope can be read. They stay on this device.`
       : waiting ? t`${waiting[0].name} is opened as soon as a model is loaded.` : t`Load a model to look at its features.`;
   const train = !state && inpage.loaded && make("button", { type: "button", onclick: () => emit("panelwanted", { name: "notebook", settings: { experiment: "autoencoder" } }) }, t`Train a small one in the notebook`);
   fill(parts.tools, state && hookField(state), button, train, state && make("button", { type: "button", onclick: close }, t`Close`));
@@ -233,7 +233,7 @@ function drawFound() {
   showLink();
   const { explained, l0 } = found;
   parts.quality.textContent = line(
-    explained !== null && (explained < 0 ? t`The features explain nothing of what is here: they may be of another model or hook.` : t`The features explain ${inPercent(explained)} of the variance here.`),
+    explained !== null && (explained < 0 ? t`The features explain nothing here: they may belong to another model or hook.` : t`The features explain ${inPercent(explained)} of the variance here.`),
     t`${decimal(l0, 1)} are active at a token, on average.`,
   );
   drawTokens();

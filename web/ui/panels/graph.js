@@ -225,7 +225,7 @@ async function showValues(id, into) {
   into.replaceChildren(...found.flatMap((/** @type {any} */ each) => {
     const most = Math.max(...each.histogram, 1);
     const bars = each.histogram.map((/** @type {number} */ count, /** @type {number} */ at) => draw("rect", { x: at * 9, y: 44 - 42 * count / most, width: 8, height: 42 * count / most, class: "histogram" }));
-    const said = line(each.label, inDims(each.dims), t`from ${short(each.least)} to ${short(each.most)}`, t`mean ${short(each.mean)}`, `RMS ${short(each.rms)}`, each.not_finite > 0 && t`${each.not_finite} are no numbers`);
+    const said = line(each.label, inDims(each.dims), t`from ${short(each.least)} to ${short(each.most)}`, t`mean ${short(each.mean)}`, `RMS ${short(each.rms)}`, each.not_finite > 0 && t`${each.not_finite} are NaN`);
     return [
       make("p", { class: "room-facts" }, said),
       draw("svg", { viewBox: "0 0 216 46", width: 216, height: 46, role: "img", "aria-label": t`How often each size occurs` }, ...bars),

@@ -34,7 +34,7 @@ export function textForm(dock, settings, onSubmit, ...fields) {
   const isLinked = linkChoice(settings.text !== undefined);
   const form = linkedForm(
     dock, onSubmit,
-    make("div", { class: "room-form" }, labelled(t`Look at`, source), ...fields, make("button", { class: "primary" }, t`Look`)), text, isLinked,
+    make("div", { class: "room-form" }, labelled(t`Text from`, source), ...fields, make("button", { class: "primary" }, t`Inspect`)), text, isLinked,
   );
   if (settings.message) form.dataset.message = settings.message;
   showText();
@@ -46,7 +46,7 @@ export function textForm(dock, settings, onSubmit, ...fields) {
 }
 
 /** A box to be ticked by who wants the link to carry the texts. @param {boolean} isChosen */
-export const linkChoice = (isChosen) => make("label", { class: "inside-choice" }, make("input", { type: "checkbox", name: LINKED, checked: isChosen }), t`The link carries my text`);
+export const linkChoice = (isChosen) => make("label", { class: "inside-choice" }, make("input", { type: "checkbox", name: LINKED, checked: isChosen }), t`Include my text in the link`);
 
 /** A form that the panel's link follows; it is not sent twice at a time. @type {(dock: Dock, onSubmit: () => unknown, ...children: Node[]) => HTMLFormElement} */
 export function linkedForm(dock, onSubmit, ...children) {

@@ -54,8 +54,8 @@ function build(element) {
   buttons = {
     tries: button(t`Try it`, tryIt, "primary"),
     keeps: button(t`Keep`, keepIt),
-    resets: button(t`The engine’s text`, () => { editor.value = own; faulty = new Set(); showLines(); }),
-    reverts: button(t`Take all back`, revert),
+    resets: button(t`Original code`, () => { editor.value = own; faulty = new Set(); showLines(); }),
+    reverts: button(t`Undo all changes`, revert),
     exports: button(t`Export .wgsl`, giveFiles),
   };
   parts = {
@@ -131,7 +131,7 @@ async function tryIt() {
 
 function showTrial() {
   const { ok, errors, cases, goldens, times } = trial;
-  const verdict = errors.length ? t`It does not compile.` : ok ? t`It computes the same: you can keep it.` : t`It computes something else, and is refused.`;
+  const verdict = errors.length ? t`It does not compile.` : ok ? t`It computes the same: you can keep it.` : t`It computes something else, so it cannot be kept.`;
   const said = (/** @type {any} */ { line: at, column, text }) => make("li", {}, at ? make("button", { type: "button", class: "link", onclick: () => goTo(at) }, t`Line ${at}, column ${column}`) : null, at ? ": " : null, text);
   const caseRows = cases.map((/** @type {any} */ each) => [each.where === "logits" ? t`The model’s result` : each.where, each.tokens, each.context, inDims(each.dims), each.relative_rms === null || typeof each.relative_rms === "string" ? "∞" : each.relative_rms.toExponential(1), each.ok ? "✓" : "✗"]);
   const timeRows = times.map((/** @type {any} */ each) => [each.tokens, each.context, inTime(each.before), inTime(each.after), each.after ? `${(each.before / each.after).toFixed(2)} ×` : ""]);
@@ -161,7 +161,7 @@ async function keepIt() {
 }
 
 async function revert() {
-  if (!await ask(dock, parts.fault, t`Taking it back…`, "revert_kernel")) return;
+  if (!await ask(dock, parts.fault, t`Undoing it…`, "revert_kernel")) return;
   await list();
   await open();
 }

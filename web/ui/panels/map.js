@@ -77,7 +77,7 @@ function build(element) {
   form = make(
     "form", { class: "map-form", onsubmit: (event) => { event.preventDefault(); look(); } },
     make("div", { class: "room-form" }, labelled(t`Map of`, selects.source), make("button", { class: "primary" }, t`Draw the map`)),
-    make("div", { class: "map-file", "data-source": "file" }, chooser, make("p", { class: "room-facts" }, t`Text, Markdown, CSV or JSON lines: choose it, or drop it here. It stays on this device.`)),
+    make("div", { class: "map-file", "data-source": "file" }, chooser, make("p", { class: "room-facts" }, t`Text, Markdown, CSV or JSON Lines: choose a file or drop it here. It stays on this device.`)),
     make("div", { "data-source": "own" }, own),
   );
   search = make("input", { type: "search", "aria-label": t`Search`, placeholder: t`Search these texts`, oninput: mark });
@@ -178,14 +178,14 @@ function showFacts() {
   const { spots, all, source, is_cut: cut, shares, model } = found;
   const count = spots.length;
   const shown = {
-    chats: all > count ? t`the ${count} chats used last, of ${all}` : t`${count} chat|${count} chats`,
-    messages: all > count ? t`${count} messages of the chats used last, of ${all}` : t`${count} message|${count} messages`,
-  }[source] ?? (all > count ? t`${count} lines, evenly spread, of ${all}` : t`${count} line|${count} lines`);
+    chats: all > count ? t`the ${count} most recent of ${all} chats` : t`${count} chat|${count} chats`,
+    messages: all > count ? t`${count} of ${all} messages, from the most recent chats` : t`${count} message|${count} messages`,
+  }[source] ?? (all > count ? t`${count} of ${all} lines, evenly spread` : t`${count} line|${count} lines`);
   const isCut = [...cut.data].filter(Boolean).length;
   const meaning = selects.layout.value === "principal"
     ? t`these two directions hold ${inPercent(shares[0] + shares[1])} of the differences`
-    : t`what is near is alike; how far apart groups are says little`;
-  parts.facts.textContent = line(shown, model, isCut > 0 && t`of ${isCut} long text the first words count|of ${isCut} long texts the first words count`, meaning);
+    : t`points that are near are alike; the distance between groups says little`;
+  parts.facts.textContent = line(shown, model, isCut > 0 && t`only the first words of ${isCut} long text are read|only the first words of ${isCut} long texts are read`, meaning);
 }
 
 // ---- colours

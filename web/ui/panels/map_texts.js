@@ -79,13 +79,13 @@ function textOfJson(line) {
 /** Reads a file's lines, or rejects in words. @param {File} file */
 export async function ofFile(file) {
   const { name, size } = file;
-  if (size > MAX_BYTES) throw new Error(t`${name} is too large for a map: its lines may have 20 MB`);
+  if (size > MAX_BYTES) throw new Error(t`${name} is too large for a map: the limit is 20 MB`);
   const bytes = await file.arrayBuffer();
   let whole;
   try {
     whole = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new Error(t`${name} is not a text in UTF-8`);
+    throw new Error(t`${name} is not UTF-8 text`);
   }
   return ofLines(whole, /\.(?:jsonl|ndjson)$/i.test(name));
 }

@@ -45,7 +45,7 @@ function build(element) {
     buffers: make("div"),
     others: make("div"),
   };
-  element.replaceChildren(...Object.values(parts), make("button", { type: "button", onclick: load }, t`Look again`));
+  element.replaceChildren(...Object.values(parts), make("button", { type: "button", onclick: load }, t`Refresh`));
   new ResizeObserver(() => paint()).observe(parts.canvas);
 }
 

@@ -90,7 +90,7 @@ function showTokens() {
   const { texts } = /** @type {Norms} */ (found);
   const { strip, mark } = tokenStrip(texts, (at) => choose(at));
   const all = make("button", { type: "button", onclick: () => choose(-1) }, t`All tokens`);
-  fill(parts.tokens, make("div", { class: "inside-tools" }, all, make("span", { class: "quiet" }, t`or one of them:`)), strip);
+  fill(parts.tokens, make("div", { class: "inside-tools" }, all, make("span", { class: "quiet" }, t`or choose one:`)), strip);
   choose = (at) => {
     mark(at);
     all.ariaPressed = String(at < 0);
@@ -168,7 +168,7 @@ function showOutliers() {
   fill(
     parts.outliers,
     make("h3", {}, t`Dimensions that stand out`),
-    make("p", { class: "room-facts" }, t`Each is shown where it is largest, beside the root mean square of all dimensions there. What is quantised to few bits must spare these.`),
+    make("p", { class: "room-facts" }, t`Each is shown where it is largest, beside the root mean square of all dimensions there. Quantisation to few bits must spare these.`),
     make("div", { class: "room-scroll", tabindex: 0, role: "region", "aria-label": t`Dimensions that stand out` },
       tableOf(t`Dimensions that stand out`, [t`Dimension`, t`Size`, t`Value`, t`Layer`, t`Token`], rows, [0, 1, 2, 3])),
   );

@@ -89,7 +89,7 @@ function build() {
     labelled(t`Hook`, parts.hook = make("input", { required: true, placeholder: EXAMPLE_HOOK })),
     parts.hooks = make("datalist", { id: "steerHooks" }),
     make("div", { className: "steer-row" },
-      labelled(t`What to do`, parts.what = make("select", {}, new Option(t`Multiply`, "scale"), new Option(t`Take away`, "ablate"))),
+      labelled(t`Action`, parts.what = make("select", {}, new Option(t`Multiply`, "scale"), new Option(t`Ablate`, "ablate"))),
       labelled(t`Strength`, parts.strength = make("input", { type: "number", step: "any", value: "0", required: true })),
       labelled(t`Where`, parts.where = make("select", {}, new Option(t`Everywhere`, "all"), new Option(t`Prompt`, "prompt"), new Option(t`Answer`, "generated"))),
       labelled(t`Heads or neurons`, parts.which = make("input", { pattern: "[0-9, ]*", placeholder: t`all` }))),
@@ -289,7 +289,7 @@ async function askTwice() {
   const question = parts.question.value;
   const { signal } = asking = new AbortController();
   const mine = compared = { question, part, plain: "", changed: "" };
-  const columns = [t`As it is`, t`Without ${nameOf(part)}`].map((words) => {
+  const columns = [t`Unchanged`, t`Without ${nameOf(part)}`].map((words) => {
     const text = make("p", { dir: "auto" });
     parts.answers.append(make("section", {}, make("h4", {}, words), text));
     return text;

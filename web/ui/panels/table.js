@@ -52,7 +52,7 @@ export const table = {
   },
   map: {
     title: () => t`Map`,
-    look: () => t`Look for islands: chats or lines that the model takes for alike lie together. What lies alone is unlike the rest.`,
+    look: () => t`Look for islands: chats or lines that mean something similar to the model lie together. What lies alone is unlike the rest.`,
     load: script(() => import("./map.js")),
   },
   timeline: {

@@ -179,8 +179,8 @@ function factsOf({ role, made, content }, { tokens, about, context_tokens: conte
     content && t`perplexity ${decimal(Math.exp(-mean), 1)}`,
     t`surprise up to ${decimal(tokens.reduce((most, token) => Math.max(most, surpriseOf(token)), 0), 1)} bits`,
     isOthers && t`scored by ${model}, which did not write it`,
-    about && t`about: its tokens were not kept, so its text was cut into tokens again`,
-    isChanged && t`about: what stands before it has changed since`,
+    about && t`approximate: its tokens were not kept, so its text was tokenised again`,
+    isChanged && t`approximate: the messages before it have changed since`,
   );
 }
 

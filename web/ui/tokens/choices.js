@@ -51,7 +51,7 @@ export function showChoices(next) {
   partOf(box, "facts").textContent = factsOf(shown);
   const rows = token.best.some(({ id }) => id === token.id) ? token.best : [...token.best, token];
   partOf(box, "rows").replaceChildren(...rows.map((choice) => rowOf(choice, token, onChoose)));
-  partOf(box, "hint").textContent = onChoose ? t`Choose one: the answer goes on from there, as a new version. ✂ names the setting that cuts a token off.` : "";
+  partOf(box, "hint").textContent = onChoose ? t`Choose a token, and the answer continues from there as a new version. ✂ names the setting that rules a token out.` : "";
   partOf(box, "hint").hidden = isOwn;
   if (!box.matches(":popover-open")) box.showPopover();
   place(anchor);

@@ -68,9 +68,9 @@ function factsOf(message, stop) {
   const { begun = 0, cached_tokens: cached = 0, prompt_tokens: prompt = 0 } = made;
   add(t`Prompt`, prompt && line(
     t`${prompt} token|${prompt} tokens`, t`${cached} from the cache`, t`${prompt - cached} computed`,
-    begun > 0 && t`the last ${begun} of them are the answer's own beginning`,
+    begun > 0 && t`the last ${begun} of them are the beginning of the answer`,
   ));
-  add(t`Answer`, count > begun && line(t`${count - begun} token|${count - begun} tokens`, begun > 0 && t`after ${begun} that it began with`));
+  add(t`Answer`, count > begun && line(t`${count - begun} token|${count - begun} tokens`, begun > 0 && t`after the ${begun} that it continued`));
   add(t`Speed`, line(
     made.time_to_first_token_s && t`first token after ${decimal(made.time_to_first_token_s, 2)} s`,
     made.prefill_tokens_per_s && t`read ${decimal(made.prefill_tokens_per_s, 0)} tok/s`,
@@ -99,8 +99,8 @@ async function stopOf(message) {
     case "stop": {
       const last = isExact(message) ? await inpage.glass("message_tokens", { ids: unpacked(tokens).slice(-1) }).catch(() => undefined) : undefined;
       const [token] = last?.tokens ?? [];
-      if (token?.end) return t`The model ended it itself, by the token ${token.text}.`;
-      return token && settings?.stop?.length ? t`It came to a stop string.` : t`The model ended it itself.`;
+      if (token?.end) return t`The model ended it with the token ${token.text}.`;
+      return token && settings?.stop?.length ? t`It reached a stop string.` : t`The model ended it.`;
     }
     default: return message.error ? t`An error ended it.` : t`Not recorded.`;
   }
@@ -126,7 +126,7 @@ async function showPrompt(message, isMine) {
       t`${tokens.length} token|${tokens.length} tokens`,
       cached > 0 && t`the first ${cached} came from the cache`,
       dropped > 0 && t`${dropped} oldest message left out|${dropped} oldest messages left out`,
-      expected !== tokens.length && t`not quite what it was: the messages before the answer have changed since`,
+      expected !== tokens.length && t`not exactly what it was: the messages before the answer have changed since`,
     );
     showLegend(cached > 0);
     fill(tokens, cached, isMine);
