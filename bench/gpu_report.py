@@ -30,8 +30,14 @@ Say = Callable[[Json], str]  # what a figure says of an engine
 KIND = "gpu"  # of results
 MARK = "bench-gpu"  # of the tables in docs/speed.md and the README
 # What ends the key of an engine.
-WITHOUT, POLYFILLED = "-without-subgroups", "-polyfilled"
-COLUMNS = ("as chosen", "without subgroups", "polyfilled", TRANSFORMERS_WEBGPU.title)
+WITHOUT, POLYFILLED, WITH_HALVES = "-without-subgroups", "-polyfilled", "-with-halves"
+COLUMNS = (
+    "as chosen",
+    "without subgroups",
+    "polyfilled",
+    "with shader-f16",
+    TRANSFORMERS_WEBGPU.title,
+)
 
 
 def cells_of(results: Json) -> list[list[str]]:
@@ -41,7 +47,7 @@ def cells_of(results: Json) -> list[list[str]]:
     rows = []
     for key in models:
         peer = TRANSFORMERS_WEBGPU.key if key == OURS else ""
-        keys = (key, f"{key}{WITHOUT}", f"{key}{POLYFILLED}", peer)
+        keys = (key, f"{key}{WITHOUT}", f"{key}{POLYFILLED}", f"{key}{WITH_HALVES}", peer)
         columns = [engines.get(name) for name in keys]
         name = model_name(key)
         contexts = sorted(int(context) for context in engines[key]["runs"])
@@ -59,7 +65,9 @@ def cells_of(results: Json) -> list[list[str]]:
 
 def key_of_model(key: str) -> str:
     """Return the key of the engine that runs the same model with the kernels that are chosen."""
-    return key.removesuffix(WITHOUT).removesuffix(POLYFILLED)
+    for ending in (WITHOUT, POLYFILLED, WITH_HALVES):
+        key = key.removesuffix(ending)
+    return key
 
 
 def model_name(key: str) -> str:

@@ -14,6 +14,7 @@ from bench.engines import Engine, Run
 
 REACHED_LIMIT_S = 20  # to hear how far an unfinished generation is
 MEMORY_LIMIT_S = 120
+SPECULATED = 192  # tokens of an answer that may repeat itself
 
 Json = dict[str, Any]
 Say = Callable[[str], None]
@@ -61,6 +62,7 @@ class Contestant:
         self.memory: Json = {}
         self.gpu_ops: list[Json] | None = None  # of one token at context 128; if it can tell
         self.submission: Json | None = None  # what 300 dispatches cost; if it can tell
+        self.speculation: Json | None = None  # what verifying several tokens costs, and gains
         self.glass: Json | None = None  # what steering and looking into the model cost
 
     @contextmanager
@@ -115,6 +117,7 @@ class Contestant:
             "memory": self.memory,
             "gpu_ops": self.gpu_ops,
             "submission": self.submission,
+            "speculation": self.speculation,
             "glass": self.glass,
             "faults": self.faults,
             "notes": list(self.engine.notes),
@@ -136,6 +139,7 @@ def run_bench(
             measure_rounds(contestants, prompts, say)
             measure_memory(contestants)
             measure_ops(contestants)
+            measure_speculation(contestants, prompts)
             measure_glass(contestants, prompts)
         finally:
             for contestant in contestants:
@@ -280,6 +284,18 @@ def measure_ops(contestants: Sequence[Contestant]) -> None:
         if contestant.page:
             with contestant.attempt("the cost of submitting"):
                 contestant.submission = contestant.page.call("submission", limit_s=MEMORY_LIMIT_S)
+
+
+def measure_speculation(contestants: Sequence[Contestant], prompts: Json) -> None:
+    """Measure what verifying several tokens costs and gains; other engines do not."""
+    prompt = prompts["contexts"]["128"][0]
+    for contestant in contestants:
+        if contestant.page:
+            limit_s = contestant.engine.limit_s
+            with contestant.attempt("speculation"):
+                contestant.speculation = contestant.page.call(
+                    "speculation", prompt, SPECULATED, limit_s=limit_s
+                )
 
 
 def measure_glass(contestants: Sequence[Contestant], prompts: Json) -> None:

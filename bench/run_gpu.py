@@ -31,7 +31,7 @@ from bench.engines import (
     Run,
 )
 from bench.fill import TEMPLATE, fill
-from bench.gpu_report import KIND, POLYFILLED, WITHOUT, as_text, key_of_model
+from bench.gpu_report import KIND, POLYFILLED, WITH_HALVES, WITHOUT, as_text, key_of_model
 from bench.remote import Browser, RemotePage, Server
 from bench.report import write_results
 from bench.rounds import Json, OpenPage, Page, Say, run_bench
@@ -40,6 +40,8 @@ HERE = Path(__file__).resolve().parent
 SITE, TEMPLATES = HERE / "site", HERE / "templates"
 # Makes of dot4I8Packed what it is on GPUs that have no instruction for it, as Apple's.
 POLYFILL = "--enable-dawn-features=polyfill_packed_4x8_dot_product"
+# Offers shader-f16 on NVIDIA's processors, too.
+HALVES = "--enable-dawn-features=vulkan_enable_f16_on_nvidia,use_vulkan_memory_model"
 
 
 def parse() -> argparse.Namespace:
@@ -55,6 +57,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--polyfilled", action="store_true", help="inpage's models without byte products, too"
+    )
+    parser.add_argument(
+        "--halves", action="store_true", help="inpage's models with shader-f16, too"
     )
     parser.add_argument("--cpu", action="store_true", help="the engines that need no GPU instead")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
@@ -82,6 +87,8 @@ def engines(options: argparse.Namespace) -> list[Engine]:
         others += [without_subgroups(engine) for engine in ours]
     if options.polyfilled:
         others += [polyfilled(engine) for engine in ours]
+    if options.halves:
+        others += [with_halves(engine) for engine in ours]
     ours += others
     return repeated([*ours, *([TRANSFORMERS_WEBGPU] if with_peers else [])], options)
 
@@ -138,6 +145,17 @@ def polyfilled(engine: Engine) -> Engine:
     )
 
 
+def with_halves(engine: Engine) -> Engine:
+    """Return the engine on a GPU that has shader-f16."""
+    return replace(
+        engine,
+        key=f"{engine.key}{WITH_HALVES}",
+        title=f"{engine.title}, with shader-f16",
+        flags=(HALVES,),
+        start_ups=0,
+    )
+
+
 def measure(
     chosen: list[Engine], open_page: OpenPage, prompts: Json, say: Say, quick: bool
 ) -> Iterator[list[Json]]:
@@ -151,7 +169,7 @@ def measure(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
 
         def open_again(engine: Engine, profile: Path) -> Page:
-            # A polyfilled browser measures for itself, and remembers another choice of kernels.
+            # A browser of other features measures for itself, and remembers other kernels.
             return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
 
         found: dict[str, Json] = {}

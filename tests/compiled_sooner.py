@@ -4,8 +4,8 @@ A card has an instruction for dot4I8Packed. SwiftShader imitates it so lengthily
 takes up to seven times as long for a large kernel as where the kernel does the same by shifts. In
 the page one of Dawn's switches writes them out (tools/browser.py), elsewhere this does.
 
-linear/gemm_int8 has its eight tokens one after the other: a card is up to a third slower where
-they take turns in a loop, but SwiftShader compiles a loop in a fifth of the time.
+linear/fragments/tiles_by_blocks has its eight tokens one after the other: a card is up to a third
+slower where they take turns in a loop, but SwiftShader compiles a loop in a fifth of the time.
 
 Numbers stay as they are, bit for bit. What users have is in gpu/test_compiled_sooner.py,
 ops/test_int8_products.py and wherever a model runs in a page.

@@ -1,17 +1,18 @@
 """Code that runs beside the engine, natively or in the page, on behalf of the tests."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import PORTABLE_KERNELS, candidates
+from py_runtime.gpu.kernel_target import HALF_KERNELS, PORTABLE_KERNELS, candidates
 from py_runtime.graph import Graph
 from py_runtime.ops.kernels import gemm
 from py_runtime.program.json_format import load_program
+from tests.halves import having_halves
 
 
 @contextmanager
@@ -53,10 +54,11 @@ async def run_graph(
     `limits` are lower than its own, and from `enough_tiles` on products take large tiles.
     """
     target = None
-    if kernels != PORTABLE_KERNELS or f16_kv:
-        target = replace(candidates(device)[kernels], storage_buffers=10, f16_kv=f16_kv)
-    with having(device, limits or {}):
-        graph = await Graph.load(device, load_program(program), constants, target=target)
+    with having_halves(device) if kernels == HALF_KERNELS else nullcontext():
+        if kernels != PORTABLE_KERNELS or f16_kv:
+            target = replace(candidates(device)[kernels], storage_buffers=10, f16_kv=f16_kv)
+        with having(device, limits or {}):
+            graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
         with having_enough(enough_tiles):
             return [await graph.run(inputs, outputs) for inputs in calls]

@@ -265,9 +265,9 @@ export interface LoadOptions {
 /**
  * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
  * workgroup memory (graphics processors without subgroups). "floats" are those whose products with quantised weights take
- * floats instead of bytes, and "cpu" those of the CPU.
+ * floats instead of bytes, "halves" the same in f16 (graphics processors with `shader-f16`), and "cpu" those of the CPU.
  */
-export type Kernels = "portable" | "subgroups" | "memory" | "floats" | "cpu";
+export type Kernels = "portable" | "subgroups" | "memory" | "floats" | "halves" | "cpu";
 
 export interface LoadProgress {
   phase: "download" | "upload" | "shaders";

@@ -15,6 +15,7 @@
  * @property {() => unknown} [gpuOps] where its time goes
  * @property {() => unknown} [submission] what submitting costs
  * @property {(prompt: Prompt, count: number) => unknown} [glass] what looking into the model costs, and steering it
+ * @property {(prompt: Prompt, count: number) => unknown} [speculation] what verifying several tokens costs, and gains
  * @property {() => object} [facts] what it is
  */
 
@@ -25,7 +26,8 @@ const now = () => performance.now(); // milliseconds since the page was opened
 
 /** @param {Engine} engine */
 export function offer({
-  ready, load, run, gpuBytes = () => 0, gpuOps = () => null, submission = () => null, glass = () => null, facts = () => ({}),
+  ready, load, run, gpuBytes = () => 0, gpuOps = () => null, submission = () => null, glass = () => null,
+  speculation = () => null, facts = () => ({}),
 }) {
   let reached = 0;
   world.bench = {
@@ -59,6 +61,7 @@ export function offer({
     gpuOps,
     submission,
     glass,
+    speculation,
     /** The heap is the page's own, without its workers'. */
     memory: async () => ({ js_heap_bytes: usedHeap(), gpu_bytes: await gpuBytes() }),
   };

@@ -7,16 +7,23 @@ async function api() {
   return globalThis.inpage;
 }
 
-/** @type {import("./common.js").Engine["run"]} */
-async function run({ ids }, count, onTokens) {
+/**
+ * @param {import("./common.js").Prompt} prompt
+ * @param {number} count
+ * @param {(tokens: number[]) => void} onTokens
+ * @param {object} [fields] of the request, beside these
+ */
+async function run({ ids }, count, onTokens, fields) {
   const { inpage } = globalThis;
   const chunks = await inpage.completions.create({
     prompt_token_ids: ids,
     temperature: 0,
     ignore_eos: true,
+    speculate: false, // rows of decoding are of one token after the other
     max_tokens: count,
     stream: true,
     stream_options: { include_usage: true },
+    ...fields,
   });
   let told;
   for await (const { choices, usage } of chunks) {
@@ -82,6 +89,67 @@ found
 `;
 const KIND = "device.kind";
 
+// Milliseconds of the GPU for a call of so many tokens, after 128 others; null where none are verified.
+const VERIFICATION = `
+import numpy as np
+from py_runtime.generation.verifier import Verifier, can_verify
+from py_runtime.graph.timed_plan import TimedPlan
+
+found = None
+if can_verify(graph):
+    verifier = await Verifier.create(graph, (await model.session.decode_loop()).sampler)
+    found = {}
+    for size in (1, 2, 4, 8, 16):
+        chosen = graph if size == 1 else verifier.graph
+        await chosen.compute([np.zeros((1, size), np.int64), np.array([128])], [0])
+        plan = TimedPlan(device, chosen, 4, 0.05)
+        found[size] = 1000 * min([await plan.seconds() for _ in range(4)])
+        plan.release()
+    verifier.unload()
+    model.session.forget()
+found
+`;
+const COUNTED = "[model.session.speculation.proposed, model.session.speculation.accepted]";
+
+/**
+ * What calls of several tokens cost, and tokens per second of a text that repeats itself and of another, without proposals
+ * and with those that pay, in turns.
+ * @param {import("./common.js").Prompt} prompt
+ * @param {number} count
+ */
+async function speculation(prompt, count) {
+  const calls_ms = await globalThis.inpage.python(VERIFICATION);
+  if (!calls_ms) return null;
+  const part = prompt.ids.slice(0, 40);
+  const prompts = { repeating: [...part, ...part, ...part], other: prompt.ids };
+  /** @type {Record<string, any>} */
+  const found = { calls_ms };
+  for (const [name, ids] of Object.entries(prompts)) {
+    /** @type {{ plain: number[], proposed: number[], alike: boolean }} */
+    const both = { plain: [], proposed: [], alike: true };
+    for (let turn = 0; turn <= TURNS; turn++) {
+      const texts = [];
+      for (const speculate of [false, "auto"]) {
+        /** @type {[number, number][]} */
+        const marks = [];
+        /** @type {number[]} */
+        const made = [];
+        await run({ ...prompt, ids }, count, (more) => {
+          made.push(...more);
+          marks.push([performance.now(), made.length]);
+        }, { speculate });
+        const [[firstAt, first], [lastAt, last]] = [marks[0], marks[marks.length - 1]];
+        texts.push(made.join());
+        // The first turn learns what calls cost.
+        if (turn) both[speculate ? "proposed" : "plain"].push((last - first) / (lastAt - firstAt) * 1000);
+      }
+      both.alike &&= texts[0] === texts[1];
+    }
+    found[name] = { ...both, counted: await globalThis.inpage.python(COUNTED) };
+  }
+  return found;
+}
+
 // Five turns each, so that a machine that slows down is slow for both.
 const TURNS = 5;
 const VECTOR = { name: "bench", positive: ["Good day to you, sir."], negative: ["Hey, what's up?"], strength: 0.5 };
@@ -132,6 +200,7 @@ offer({
   gpuOps: () => globalThis.inpage.python(OPS),
   submission: async () => (await globalThis.inpage.python(KIND) === "gpu" ? globalThis.inpage.python(SUBMISSION) : null),
   glass,
+  speculation,
   async facts() {
     const { versions, phases } = await globalThis.inpage.ready;
     return { version: versions.inpage, phases, kernels: globalThis.inpage.loaded?.kernels };

@@ -22,6 +22,7 @@ from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.generation.speculation import AUTO, OFF, ON, Speculation
 from py_runtime.generation.verifier import MOST_TOKENS, Verifier, can_verify
+from py_runtime.gpu.kernel_target import HALVES
 from py_runtime.graph import Graph
 from py_runtime.graph.state_backup import StateBackup
 
@@ -331,11 +332,14 @@ class Session:
     def speculation_mode(self, wanted: str) -> str:
         """Return whether tokens are proposed on this graph, where the caller wants that.
 
-        By itself it happens on the CPU, whose kernels give a token the same numbers whether or not
-        a few others are computed with it. On GPUs other kernels compute several tokens, which round
-        otherwise. Rows of images are no tokens that an answer could repeat.
+        By itself it happens where kernels for a few tokens cost little more than those for one: on
+        the CPU, where they give a token the same numbers, and on graphics processors, where both
+        are as exact as floats, unless one token is computed in halves. Rows of images are no tokens
+        that an answer could repeat.
         """
-        is_asked = wanted == ON or (wanted == AUTO and self.graph.target.cpu)
+        target = self.graph.target
+        is_quick = target.cpu or (target.wide and target.one_token != HALVES)
+        is_asked = wanted == ON or (wanted == AUTO and is_quick)
         if not is_asked or self._model.image_rows is not None:
             return OFF
         return wanted if can_verify(self.graph) else OFF

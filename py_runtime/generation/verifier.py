@@ -29,7 +29,7 @@ class Verifier:
     """A graph for a few tokens, and what draws from its logits; use `await Verifier.create(…)`."""
 
     def __init__(self, graph: Graph, sampler: DeviceSampler, step: Dispatch) -> None:
-        self._graph = graph
+        self.graph = graph
         self._sampler = sampler
         steps = [*graph.plan_steps, *[step] * MOST_TOKENS]
         self._plan: Plan = graph.device.create_plan(f"{graph.program.name} with draws", steps)
@@ -48,7 +48,7 @@ class Verifier:
 
         The first was drawn; the others were proposed, and are drawn or end the batch.
         """
-        graph, count = self._graph, len(tokens)
+        graph, count = self.graph, len(tokens)
         writes = graph.resized(inputs)
         writes += self._sampler.verification(tokens[1:])
         draws = NO_COUNTS.copy()
@@ -60,8 +60,8 @@ class Verifier:
         return Drawing(count, self._sampler.vocabulary, state)
 
     def unload(self) -> None:
-        self._graph.device.release([self._plan])
-        self._graph.unload()
+        self.graph.device.release([self._plan])
+        self.graph.unload()
 
 
 def can_verify(graph: Graph) -> bool:
@@ -71,17 +71,17 @@ def can_verify(graph: Graph) -> bool:
     steering, ops and kernels of the user's) was built for one token's logits.
     """
     is_own = graph.base is None and graph.variant is None
-    return is_own and graph.state_copies is None and _with_all_logits(graph.written) is not None
+    return is_own and graph.state_copies is None and with_all_logits(graph.written) is not None
 
 
 def give_all_logits(program: Program, target: KernelTarget) -> Program:
     """Let a decoder take MOST_TOKENS tokens at most and give the logits of each."""
-    changed = _with_all_logits(program)
+    changed = with_all_logits(program)
     assert changed is not None, "can_verify says so"
     return changed
 
 
-def _with_all_logits(program: Program) -> Program | None:
+def with_all_logits(program: Program) -> Program | None:
     """Return the program with logits [S, V] of all tokens; None where their form is another one.
 
     Behind the op that takes the last row of [1, S, W], others compute [1, X] from [1, X].

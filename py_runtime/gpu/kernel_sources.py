@@ -13,7 +13,7 @@ from functools import cache
 from py_runtime.base.errors import GraphError
 from py_runtime.gpu.second_copies import SECOND, copy_of, with_second_copies
 from py_runtime.gpu.shader_figures import figures_in, workgroup_bytes, workgroup_size
-from py_runtime.gpu.shader_sources import STAR, SUBGROUPS, Library, ShaderFile, all_shaders
+from py_runtime.gpu.shader_sources import DIRECTIVE, STAR, Library, ShaderFile, all_shaders
 
 PARAMS = "params"  # the WGSL name of a kernel's own parameters
 _OF_EVERY_KERNEL = frozenset({PARAMS, "Params"})
@@ -83,8 +83,10 @@ def join(library: Library, name: str, plugs: Plugs) -> KernelSource:
             )
     for file in files:
         check_needs(library, file, plugs, files)
+    for file in files:
+        check_given(file, files)
     # A directive stands before everything else.
-    in_order = sorted(files, key=lambda file: SUBGROUPS not in file.declares)
+    in_order = sorted(files, key=lambda file: not any(map(is_directive, file.declares)))
     source = number_bindings("\n".join(file.source for file in in_order))
     names = tuple(found["name"] for found in _BOUND.finditer(source))
     return KernelSource("+".join([name, *plugs.values()]), kernel, files, source, names, plugs)
@@ -141,8 +143,18 @@ def check_needs(
     for name in file.given:
         if name not in file.uses:
             raise GraphError(f"shader {file.name} needs @{name} by its line, but does not use it")
+
+
+def check_given(file: ShaderFile, files: tuple[ShaderFile, ...]) -> None:
+    """Check that some file of the kernel has what this one leaves to the others."""
+    for name in file.given:
         if not any(name in other.declares for other in files):
             raise GraphError(f"shader {file.name} needs @{name}, which no file of the kernel has")
+
+
+def is_directive(declared: str) -> bool:
+    """Return whether what a file declares is a directive, as files of halves and subgroups do."""
+    return declared.startswith(DIRECTIVE)
 
 
 def number_bindings(source: str) -> str:

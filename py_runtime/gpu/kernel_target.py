@@ -9,14 +9,17 @@ MIN_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
 # Kernels by name, as users choose them.
 PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS = "portable", "subgroups", "memory"
 FLOAT_KERNELS = "floats"  # those, with products in floats
+HALF_KERNELS = "halves"  # the same in halves, where the adapter has shader-f16
 CPU_KERNELS = "cpu"
 GPU_KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS, FLOAT_KERNELS)
-KERNELS = (*GPU_KERNELS, CPU_KERNELS)
+KERNELS = (*GPU_KERNELS, HALF_KERNELS, CPU_KERNELS)
+HAS_HALVES = "shader-f16"  # the feature
 
 # Arithmetics of products with weights in blocks: dot4I8Packed, for which some GPUs have no
-# instruction, or floats.
-BYTES, FLOATS = "bytes", "f32"
-ARITHMETICS = (BYTES, FLOATS)
+# instruction, floats, or halves whose sums are floats from a block on.
+BYTES, FLOATS, HALVES = "bytes", "f32", "f16"
+ARITHMETICS = (BYTES, FLOATS, HALVES)
+BY_ARITHMETIC = {FLOATS: FLOAT_KERNELS, HALVES: HALF_KERNELS}  # the names of wide kernels
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class KernelTarget:
         lanes = max(device.adapter.subgroup_min_size, 1) if "subgroups" in device.features else 1
         buffers = device.limits["max_storage_buffers_per_shader_stage"]
         binding_bytes = device.limits["max_storage_buffer_binding_size"]
-        f16 = "shader-f16" in device.features
+        f16 = HAS_HALVES in device.features
         is_software = seems_software(device.adapter, device.features)
         return cls(not is_software, lanes, buffers, binding_bytes, f16)
 
@@ -74,8 +77,8 @@ class KernelTarget:
             return CPU_KERNELS
         if not self.wide:
             return PORTABLE_KERNELS
-        if self.one_token == self.many_tokens == FLOATS:
-            return FLOAT_KERNELS
+        if self.one_token == self.many_tokens != BYTES:
+            return BY_ARITHMETIC[self.one_token]
         return SUBGROUP_KERNELS if self.lanes > 1 else MEMORY_KERNELS
 
 
@@ -100,6 +103,8 @@ def candidates(device: Device) -> dict[str, KernelTarget]:
         replace(expected, wide=True, lanes=1),
         replace(expected, wide=True, one_token=FLOATS, many_tokens=FLOATS),
     ]
+    if HAS_HALVES in device.features:
+        others.append(replace(expected, wide=True, one_token=HALVES, many_tokens=HALVES))
     return {target.kernels: target for target in (expected, *others)}
 
 

@@ -70,13 +70,18 @@ def _parsed(expression: str) -> ast.expr:
 
 
 def figures_in(files: Iterable[ShaderFile], given: Mapping[str, float]) -> dict[str, int]:
-    """Return the constants of joined files, in order of need; `given` are overrides."""
+    """Return the constants of joined files, which may stand in any order; `given` are overrides."""
     figures = {name: int(value) for name, value in given.items()}
-    for file in files:
-        for name, expression in file.constants:
+    left = [constant for file in files for constant in file.constants]
+    while left:
+        unknown = []
+        for name, expression in left:
             number = evaluate(expression, figures)
-            if number is not None:
+            if number is None:
+                unknown.append((name, expression))
+            else:
                 figures.setdefault(name, number)
+        left = unknown if len(unknown) < len(left) else []
     return figures
 
 

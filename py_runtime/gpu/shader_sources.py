@@ -20,6 +20,7 @@ from pathlib import Path
 from py_runtime.base.errors import GraphError
 
 SUBGROUPS = "enable subgroups"  # stands for all that it gives
+DIRECTIVE = "enable "
 STAR = "*"
 
 _INSIDE_WHEEL = Path(__file__).parent.parent / "shaders"
@@ -32,7 +33,7 @@ _SECOND = re.compile(r"second = ([\w/]+)")
 _COMMENT = re.compile(r"//[^\n]*")
 _BINDING = r"(?:@group\(\d+\)\s*@binding\(\d+\)\s*)?"
 _KEYWORD = r"(?:const|override|var(?:<[^>]*>)?|alias|struct|fn)"
-_DECLARED = re.compile(rf"^{_BINDING}{_KEYWORD}\s+(\w+)|^(enable subgroups);", re.MULTILINE)
+_DECLARED = re.compile(rf"^{_BINDING}{_KEYWORD}\s+(\w+)|^(enable \w+);", re.MULTILINE)
 _CONSTANT = re.compile(r"^(?:const|override)\s+(\w+)[^=;]*=\s*([^;]+);", re.MULTILINE)
 _SCOPE = re.compile(r"^(?:fn|struct)\b.*?^\}", re.MULTILINE | re.DOTALL)
 _LOCAL = re.compile(r"\b(?:let|var)\s+(\w+)|(?<!case )\b(\w+)\s*:")

@@ -17,10 +17,10 @@ from py_runtime.graph.tuning import (
     LIMIT_SECONDS,
     NOTE,
     Notes,
-    by_bytes,
     check_kernels,
     read_note,
     time_products,
+    without_halves,
 )
 
 MAX_THREADS = 256
@@ -77,7 +77,7 @@ async def _measured_device() -> Device:
         async with asyncio.timeout(LIMIT_SECONDS):
             cpu = await device_in_use(CPU)
             on_gpu, on_cpu = [
-                min(await time_products(device, [*by_bytes(candidates(device)).values()]))
+                min(await time_products(device, [*without_halves(candidates(device)).values()]))
                 for device in (gpu, cpu)
             ]
     except Exception:  # a driver that fails here must not stop a load that may well succeed

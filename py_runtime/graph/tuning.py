@@ -28,9 +28,9 @@ from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
 from py_runtime.gpu import Device, FoundAdapter
 from py_runtime.gpu.kernel_target import (
     ARITHMETICS,
+    BY_ARITHMETIC,
     BYTES,
-    FLOAT_KERNELS,
-    FLOATS,
+    HALF_KERNELS,
     KERNELS,
     MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
@@ -99,7 +99,7 @@ async def choose_kernels(
     if expected.cpu or is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     note = await read_note(FoundAdapter(device.adapter, device.features), notes)
-    choice = await _choose_kind(device, notes, note, by_bytes(running))
+    choice = await _choose_kind(device, notes, note, without_halves(running))
     if program is None or not choice.target.wide or device.adapter.is_fallback:
         return choice
     shape = shape_of(program)
@@ -140,13 +140,14 @@ async def _choose_for_shape(
     if (remembered := _from_note(shapes.get(str(shape)), running)) is not None:
         return remembered
     names = [SUBGROUP_KERNELS, MEMORY_KERNELS]
-    names += [FLOAT_KERNELS] if shape.kind in BY_BLOCKS else []
+    names += BY_ARITHMETIC.values() if shape.kind in BY_BLOCKS else ()
     compared = {name: running[name] for name in names if name in running}
     choice = None
     try:
         async with asyncio.timeout(LAYER_LIMITS[seems_software(device.adapter, device.features)]):
             times = await time_layers(device, compared, shape)
-        choice = KernelChoice(best_for(before, compared, times), MEASURED, times)
+        by_bytes = replace(before, one_token=BYTES, many_tokens=BYTES)
+        choice = KernelChoice(best_for(by_bytes, compared, times), MEASURED, times)
     except GpuDeviceLostError:
         return None
     except Exception:  # as above; a slow fault is not met again
@@ -172,19 +173,30 @@ def best_for(
     for name, other in times.items():
         gains = own.one_token / other.one_token * own.many_tokens / other.many_tokens
         is_slower = other.one_token > own.one_token * NOTICEABLY
-        if name != FLOAT_KERNELS and gains > NOTICEABLY**2 and not is_slower:
+        if name not in BY_ARITHMETIC.values() and gains > NOTICEABLY**2 and not is_slower:
             chosen = compared[name]
-    floats = times.get(FLOAT_KERNELS)
-    if floats is None:
+    others = {by: times[name] for by, name in BY_ARITHMETIC.items() if name in times}
+    if not others:
         return chosen
-    # The floats were timed with the lanes that the features suggest: so are the bytes beside them.
-    alike = replace(compared[FLOAT_KERNELS], one_token=BYTES, many_tokens=BYTES).kernels
-    by_bytes = times.get(alike, own)
-    one = floats.one_token * NOTICEABLY < by_bytes.one_token
-    many = floats.many_tokens * NOTICEABLY < by_bytes.many_tokens
+    # These were timed with the lanes that the features suggest: so are the bytes beside them.
+    timed_with = compared[BY_ARITHMETIC[next(iter(others))]]
+    by_bytes = times.get(replace(timed_with, one_token=BYTES, many_tokens=BYTES).kernels, own)
+    one = {by: each.one_token for by, each in others.items()}
+    many = {by: each.many_tokens for by, each in others.items()}
     return replace(
-        chosen, one_token=FLOATS if one else BYTES, many_tokens=FLOATS if many else BYTES
+        chosen,
+        one_token=_best_arithmetic(by_bytes.one_token, one),
+        many_tokens=_best_arithmetic(by_bytes.many_tokens, many),
     )
+
+
+def _best_arithmetic(by_bytes: float, others: Mapping[str, float]) -> str:
+    """Return the arithmetic that is noticeably quicker than those before it; bytes come first."""
+    best, least = BYTES, by_bytes
+    for name, seconds in others.items():
+        if seconds * NOTICEABLY < least:
+            best, least = name, seconds
+    return best
 
 
 def _as_note(choice: KernelChoice) -> dict[str, Any]:
@@ -227,9 +239,12 @@ async def read_note(found: FoundAdapter, notes: Notes) -> dict[str, Any]:
     return {**note} if isinstance(note, dict) and note.get("of") == key else {"of": key}
 
 
-def by_bytes(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
-    """Return the targets but the one of products in floats."""
-    return {name: target for name, target in running.items() if name != FLOAT_KERNELS}
+def without_halves(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
+    """Return the targets that say whether wide kernels are quicker than portable ones.
+
+    Where bytes are slow, floats alone may be.
+    """
+    return {name: target for name, target in running.items() if name != HALF_KERNELS}
 
 
 def check_kernels(wanted: object) -> None:

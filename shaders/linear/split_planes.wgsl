@@ -1,8 +1,9 @@
-// Tokens of x split into the int8 planes that gemm_int8.wgsl multiplies, normalised first where there is a
-// norm. The 32 columns of a block share a scale; a column becomes a 15-bit integer, split into two signed
-// bytes. A workgroup takes a few tokens; an invocation takes every so many blocks of one of them.
+// Tokens of x in blocks as gemm_int8.wgsl or gemm_f16.wgsl multiplies them, normalised first where there is a
+// norm. The 32 columns of a block share a scale; the form says what a column becomes: a 15-bit integer, split
+// into two signed bytes, or a half. A workgroup takes a few tokens; an invocation takes every so many blocks of
+// one of them.
 // x: [tokens, K]; planes: [K / 32, VECTORS, tokens], four octets of a block, then its scale and sums.
-// needs: linear/fragments/int8_planes, linear/fragments/plane_layout, shared/octets, shared/weights/paired
+// needs: linear/fragments/scale_of_block, linear/fragments/plane_layout, shared/octets, shared/weights/paired, form = linear/fragments/form_*, @TOP
 
 struct Params {
   tokens: u32,  // live rows of x
@@ -47,13 +48,13 @@ fn columns_of(token: u32, octet: u32, scale: f32) -> mat2x4f {
   return scale * mat2x4f(x[first] * norm[2u * octet], x[first + 1u] * norm[2u * octet + 1u]);
 }
 
-// Rounds eight columns to integers, in the order of the weight's words.
-fn whole_numbers(octet: mat2x4f, by: f32) -> mat2x4f {
-  let wholes = mat2x4f(round(by * octet[0]), round(by * octet[1]));
+// Rounds eight columns, in the order of the weight's words.
+fn rounded_in_order(octet: mat2x4f, by: f32) -> mat2x4f {
+  let columns = mat2x4f(rounded(by * octet[0]), rounded(by * octet[1]));
   if (PAIRED) {
-    return even_first(wholes);
+    return even_first(columns);
   }
-  return wholes;
+  return columns;
 }
 
 fn split_block(token: u32, block: u32, scale: f32) {
@@ -63,15 +64,15 @@ fn split_block(token: u32, block: u32, scale: f32) {
   var d = columns_of(token, 4u * block + 3u, scale);
   let top = max(max(top_of(a), top_of(b)), max(top_of(c), top_of(d)));
   let by = TOP / max(top, 1e-30);
-  a = whole_numbers(a, by);
-  b = whole_numbers(b, by);
-  c = whole_numbers(c, by);
-  d = whole_numbers(d, by);
+  a = rounded_in_order(a, by);
+  b = rounded_in_order(b, by);
+  c = rounded_in_order(c, by);
+  d = rounded_in_order(d, by);
   let first = block * VECTORS * params.tokens + token;
-  planes[first] = two_planes(a);
-  planes[first + params.tokens] = two_planes(b);
-  planes[first + 2u * params.tokens] = two_planes(c);
-  planes[first + 3u * params.tokens] = two_planes(d);
+  planes[first] = stored_octet(a);
+  planes[first + params.tokens] = stored_octet(b);
+  planes[first + 2u * params.tokens] = stored_octet(c);
+  planes[first + 3u * params.tokens] = stored_octet(d);
   // Sum the rounded columns, so that a weight's minimum meets the same x as its bytes do.
   let sums = vec2f(octet_sum(a) + octet_sum(b), octet_sum(c) + octet_sum(d)) * (top / TOP);
   let facts = vec4f(scale_of(top, sums.x + sums.y), sums, 0.0);

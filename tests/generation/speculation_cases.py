@@ -52,7 +52,7 @@ async def rows_and_steps(device: Device, where: str, tokens: list[int], sizes: l
     together: list[np.ndarray] = []
     for size in sizes:
         given = tokens[start : start + size]
-        (rows,) = await verifier._graph.run([np.array([given]), np.array([start])])
+        (rows,) = await verifier.graph.run([np.array([given]), np.array([start])])
         together += list(rows)
         start += size
     verifier.unload()

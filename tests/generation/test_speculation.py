@@ -4,14 +4,17 @@ Only what a session counts, and the time, tell the two apart.
 """
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Kind
 
+from py_runtime.generation import session
 from py_runtime.generation.proposals import Lookup
 from py_runtime.generation.speculation import AUTO, ENOUGH, OFF, Guesses, Speculation
+from py_runtime.gpu.kernel_target import HALVES, KernelTarget
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.generation.conftest import Toy
 from tests.runners import CpuRunner
@@ -66,6 +69,21 @@ def test_on_a_gpu_and_in_the_page(toy: Toy) -> None:
     found = asked(toy, {"prompt": REPEATING, "fields": OF_THREE})
     check_alike(found[0])
     assert found[0]["verified"]["verified"][1] > 0
+
+
+def test_where_a_few_tokens_are_slow_or_less_exact_it_waits_to_be_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "can_verify", lambda graph: True)
+    for target, mode in (
+        (KernelTarget(cpu=True), AUTO),
+        (KernelTarget(wide=True), AUTO),
+        (KernelTarget(wide=True, one_token=HALVES), OFF),
+        (KernelTarget(), OFF),
+    ):
+        model = SimpleNamespace(graph=SimpleNamespace(target=target), image_rows=None)
+        own = SimpleNamespace(graph=model.graph, _model=model)
+        assert session.Session.speculation_mode(cast(Any, own), AUTO) == mode
 
 
 @pytest.mark.torch

@@ -13,7 +13,6 @@ from playwright.sync_api import Playwright
 
 from py_runtime import gpu
 from py_runtime.gpu.shader_sources import all_shaders
-from py_runtime.ops.kernels.int8_products import GEMM_INT8
 from tests.compiled_sooner import BUILT_IN, IN_TURNS, sooner
 from tests.gpu import gpu_cases
 from tests.runners import NativeRunner, PageRunner, Runner, patient, started_page, wait
@@ -64,7 +63,7 @@ def test_the_tests_own_kernels_have_no_built_in(native: NativeRunner) -> None:
 
 
 def test_eight_tokens_take_turns() -> None:
-    kernel = all_shaders().file(GEMM_INT8).source
+    kernel = all_shaders().file("linear/fragments/tiles_by_blocks").source
     in_turns = sooner(gpu.PipelineSpec("in turns", kernel)).source
     assert IN_TURNS in in_turns
     assert in_turns.count("block_dots(rows,") == 1

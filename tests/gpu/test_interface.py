@@ -257,8 +257,9 @@ def test_which_kernels_features_speak_for(
     assert all(name == each.kernels for name, each in found.items())
 
 
-def test_caches_of_halves_where_the_device_has_them() -> None:
+def test_halves_where_the_device_has_them() -> None:
     assert KernelTarget.of(device(["shader-f16"])).f16_kv is True
+    assert candidates(device(["shader-f16"]))["halves"].many_tokens == "f16"
     plain = KernelTarget()
     assert (plain.wide, plain.lanes, plain.storage_buffers, plain.f16_kv) == (False, 1, 8, False)
     assert plain.binding_bytes == 128 << 20

@@ -15,6 +15,8 @@ from py_runtime.gpu.kernel_target import (
     BYTES,
     FLOAT_KERNELS,
     FLOATS,
+    HALF_KERNELS,
+    HALVES,
     MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
     SUBGROUP_KERNELS,
@@ -44,6 +46,7 @@ COMPARED = {
     SUBGROUP_KERNELS: BY_SUBGROUPS,
     MEMORY_KERNELS: BY_MEMORY,
     FLOAT_KERNELS: BY_FLOATS,
+    HALF_KERNELS: replace(BY_SUBGROUPS, one_token=HALVES, many_tokens=HALVES),
 }
 USUAL = (100.0, 1000.0)
 
@@ -76,6 +79,23 @@ def test_what_is_noticeably_quicker_is_taken(
     times = times_of(subgroups=USUAL, memory=memory, floats=floats)
     best = best_for(BY_SUBGROUPS, COMPARED, times)
     assert (best.lanes, best.one_token, best.many_tokens) == (lanes, one_token, many_tokens)
+
+
+@pytest.mark.parametrize(
+    ("floats", "halves", "one_token", "many_tokens"),
+    [
+        (USUAL, (60.0, 500.0), HALVES, HALVES),
+        ((60.0, 2000.0), (59.0, 500.0), FLOATS, HALVES),
+        ((60.0, 500.0), (50.0, 2000.0), HALVES, FLOATS),
+        (USUAL, USUAL, BYTES, BYTES),
+    ],
+)
+def test_halves_are_taken_where_they_are_noticeably_quicker_than_all_others(
+    floats: tuple[float, float], halves: tuple[float, float], one_token: str, many_tokens: str
+) -> None:
+    times = times_of(subgroups=USUAL, floats=floats, halves=halves)
+    best = best_for(BY_SUBGROUPS, COMPARED, times)
+    assert (best.one_token, best.many_tokens) == (one_token, many_tokens)
 
 
 def test_kernels_that_do_not_run_are_not_taken() -> None:

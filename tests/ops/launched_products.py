@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime import ops  # noqa: F401  (before kernels, which ops import)
 from py_runtime.decoder.program import write_decoder
+from py_runtime.generation.verifier import with_all_logits
 from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.gpu.kernel_target import ARITHMETICS, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
@@ -19,7 +20,7 @@ from py_runtime.graph.builder import Builder
 from py_runtime.live.build_context import Caller
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.ops.kernels import int8_products
-from py_runtime.ops.kernels.int8_products import GEMM_INT8, GemvTile
+from py_runtime.ops.kernels.int8_products import GEMM_F16, GEMM_INT8, GemvTile
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program import Program, as_constant
 from py_runtime.program.weight_kinds import BLOCK
@@ -118,7 +119,10 @@ def programs_of_families() -> Iterator[Program]:
                 for name, kind in kinds.items()
                 if name in chosen
             }
-            yield write_decoder(config, kinds | own, family)
+            written = write_decoder(config, kinds | own, family)
+            yield written
+            if (of_few := with_all_logits(written)) is not None:
+                yield of_few
 
 
 def table_of_products(of_models: set[Combination], of_ops: set[Combination]) -> str:
@@ -131,7 +135,7 @@ def table_of_products(of_models: set[Combination], of_ops: set[Combination]) -> 
         x = [f"`token_{plugs['token']}`"] if "token" in plugs else []
         weight = "`octets_*`" if "weight" in plugs else "`blocks_*`"
         weight = "`blocks_*` twice" if "blocks_second" in plugs else weight
-        plain = "planes" if kernel == GEMM_INT8 else "floats"
+        plain = {GEMM_INT8: "planes", GEMM_F16: "halves"}.get(kernel, "floats")
         row = (f"`{kernel.removeprefix('linear/')}`", ", ".join([*x, *loads]) or plain, weight)
         mark = OF_MODELS if (kernel, frozen) in of_models else OF_OPS
         if cells.setdefault(row, {}).get(epilogue) != OF_MODELS:

@@ -1,4 +1,4 @@
-"""Products of weights in blocks by int8 planes and by floats, with every tile.
+"""Products of weights in blocks by int8 planes, floats and halves, with every tile.
 
 One token takes three planes and is as exact as floats, several tokens take two.
 """
@@ -16,15 +16,19 @@ from py_runtime.gpu.kernel_target import (
     BYTES,
     FLOAT_KERNELS,
     FLOATS,
+    HALF_KERNELS,
+    HALVES,
     MEMORY_KERNELS,
     candidates,
 )
 from py_runtime.graph import Graph
 from py_runtime.ops.kernels import gemm, gemv, int8_products
+from py_runtime.ops.kernels.few_tokens import MOST_TOKENS
 from py_runtime.ops.kernels.int8_products import GemvTile
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.program.writer import ProgramWriter
 from tests.compiled_sooner import compile_sooner, written_out
+from tests.halves import having_halves
 from tests.runners import NativeRunner, wait
 
 TILES = {
@@ -37,6 +41,9 @@ TILES = {
 ROWS = 37  # odd: the last pair is half a pair
 TOKENS = (70, 2, 33, 64, 70)
 COLUMNS = (32, 576, 3136)  # a block, a tile that is not full, two tiles
+KERNELS = {BYTES: MEMORY_KERNELS, FLOATS: FLOAT_KERNELS, HALVES: HALF_KERNELS}
+# Of a sum of as many columns, each with its sign, relative to that of their sizes.
+EXACT = {BYTES: 1e-6, FLOATS: 1e-6, HALVES: 2e-3}
 
 
 def product(
@@ -65,23 +72,22 @@ def multiply(
 def multiply_each(
     device: Device, writer: ProgramWriter, calls: Sequence[np.ndarray], arithmetic: str = BYTES
 ) -> list[np.ndarray]:
-    kernels = {BYTES: MEMORY_KERNELS, FLOATS: FLOAT_KERNELS}[arithmetic]
-
     async def work() -> list[np.ndarray]:
-        target = candidates(device)[kernels]
+        target = candidates(device)[KERNELS[arithmetic]]
         graph = await Graph.load(device, writer.program(), writer.constants, target=target)
         try:
             return [(await graph.run([x]))[0] for x in calls]
         finally:
             graph.unload()
 
-    return wait(work())
+    with having_halves(device):
+        return wait(work())
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
-def test_every_tile_is_as_exact_as_floats(
+def test_every_tile_is_as_exact_as_its_arithmetic(
     tile: GemvTile,
     columns: int,
     arithmetic: str,
@@ -92,7 +98,7 @@ def test_every_tile_is_as_exact_as_floats(
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng)
     x = of_many_sizes(rng, 1, columns)
-    assert worst(multiply(native, writer, x, arithmetic), x, weight) < 1e-6
+    assert worst(multiply(native, writer, x, arithmetic), x, weight) < EXACT[arithmetic]
 
 
 def of_many_sizes(rng: np.random.Generator, tokens: int, columns: int) -> np.ndarray:
@@ -144,17 +150,31 @@ def test_several_tokens_take_two_planes(
         assert worst(got, x, weight, tops) < 1.6e-5  # half of a 32512th of a block's largest column
 
 
+@pytest.mark.parametrize("arithmetic", [FLOATS, HALVES])
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("enough", [1, 10**6])
-def test_floats_are_exact_in_large_and_small_tiles(
-    enough: int, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+def test_large_and_small_tiles_are_as_exact(
+    enough: int,
+    columns: int,
+    arithmetic: str,
+    native: NativeRunner,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gemm, "MIN_TILES", enough)
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng, tokens=70)
     calls = [of_many_sizes(rng, tokens, columns) for tokens in TOKENS]
-    for x, got in zip(calls, multiply_each(native.device, writer, calls, FLOATS), strict=True):
-        assert worst(got, x, weight) < 1e-6
+    for x, got in zip(calls, multiply_each(native.device, writer, calls, arithmetic), strict=True):
+        assert worst(got, x, weight) < EXACT[arithmetic]
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_a_few_tokens_are_as_exact_as_one(columns: int, native: NativeRunner) -> None:
+    rng = np.random.default_rng(columns)
+    writer, weight = product(columns, rng, tokens=MOST_TOKENS)
+    calls = [of_many_sizes(rng, tokens, columns) for tokens in (16, 2, 3, 4, 5, 9, 1)]
+    for x, got in zip(calls, multiply_each(native.device, writer, calls), strict=True):
+        assert worst(got, x, weight) < EXACT[BYTES]
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)

@@ -5,9 +5,9 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.epilogues import Epilogue
 from py_runtime.ops.kernels.int8_products import (
-    PlaneTokens,
+    SplitTokens,
     has_paired_columns,
-    uses_int8_planes,
+    split_for,
 )
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.kernels.norms import RmsNormKernel
@@ -96,7 +96,7 @@ class NormalisedTokens:
             self.normalise.skip()
 
 
-PreparedTokens = PlaneTokens | NormalisedTokens
+PreparedTokens = SplitTokens | NormalisedTokens
 
 
 def prepare_tokens(
@@ -109,9 +109,12 @@ def prepare_tokens(
 ) -> PreparedTokens:
     """Return tokens of x in the form a matrix needs; matrices that need the same form share it."""
     weight = norm.weight if norm is not None else None
-    in_planes = uses_int8_planes(matrix, op.builder.target)
-    key = f"paired {has_paired_columns(matrix)}" if in_planes else ""
+    arithmetic = split_for(matrix, op.builder.target)
+    if arithmetic is None:
+        if "" not in known:
+            known[""] = NormalisedTokens(op, x, max_tokens, matrix, weight)
+        return known[""]
+    key = f"paired {has_paired_columns(matrix)}"
     if key not in known:
-        prepare = PlaneTokens if in_planes else NormalisedTokens
-        known[key] = prepare(op, x, max_tokens, matrix, weight)
+        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, arithmetic)
     return known[key]

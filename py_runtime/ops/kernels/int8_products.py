@@ -1,14 +1,15 @@
-"""Products by int8 planes: tile shapes of the GEMV, and tokens of x split into planes for the GEMM.
+"""Products by blocks: tile shapes of the GEMV, and tokens of x made ready for the GEMM.
 
-Weights in blocks of 32 columns are multiplied as integers. A column of x becomes an integer, with
-one scale a block, and its bytes are the planes: three for one token, two for several.
+Weights in blocks of 32 columns are multiplied as integers, floats or halves. For integers a column
+of x becomes one, with one scale a block, and its bytes are int8 planes: three for one token, two
+for several. For halves it is scaled in the same way.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, round_up
-from py_runtime.gpu.kernel_target import BYTES, FLOATS, KernelTarget
+from py_runtime.gpu.kernel_target import BYTES, FLOATS, HALVES, KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
@@ -20,8 +21,11 @@ from py_runtime.program.weight_kinds import BLOCK
 GEMVS = {
     BYTES: ("linear/gemv_int8", "linear/gemv_mixed_int8"),
     FLOATS: ("linear/gemv_f32", "linear/gemv_mixed_f32"),
+    HALVES: ("linear/gemv_f16", "linear/gemv_mixed_f16"),
 }
-GEMM_INT8, SPLIT_PLANES = "linear/gemm_int8", "linear/split_planes"
+GEMM_INT8, GEMM_F16 = "linear/gemm_int8", "linear/gemm_f16"
+SPLIT_PLANES = "linear/split_planes"
+FORMS = {BYTES: "planes", HALVES: "halves"}  # of several tokens of x
 TILE_SIDES = (64, 32)  # of linear/gemm_int8, on every device
 CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 128  # a token's blocks are padded: see shaders/linear/tokens.h
 
@@ -81,9 +85,11 @@ def goes_by_blocks(matrix: Matrix, target: KernelTarget) -> bool:
     return (target.wide or target.cpu) and matrix.whole_blocks
 
 
-def uses_int8_planes(matrix: Matrix, target: KernelTarget) -> bool:
-    """Return whether several tokens meet the matrix as int8 planes."""
-    return goes_by_blocks(matrix, target) and (target.cpu or target.many_tokens == BYTES)
+def split_for(matrix: Matrix, target: KernelTarget) -> str | None:
+    """Return the arithmetic that several tokens are split into blocks for; None: they are not."""
+    if not goes_by_blocks(matrix, target):
+        return None
+    return target.many_tokens if target.many_tokens in FORMS else None
 
 
 def has_paired_columns(matrix: Matrix) -> bool:
@@ -91,11 +97,20 @@ def has_paired_columns(matrix: Matrix) -> bool:
     return bool(figures_of(f"shared/weights/blocks_{matrix.kind}")["PAIRED"])
 
 
-class PlaneTokens:
-    """Tokens of x as int8 planes for linear/gemm_int8, normalised first where there is a norm."""
+class SplitTokens:
+    """Tokens of x in blocks with a scale each, normalised first where there is a norm.
+
+    They are int8 planes for linear/gemm_int8, and halves for linear/gemm_f16.
+    """
 
     def __init__(
-        self, op: Op, x: Bindable, max_tokens: int, matrix: Matrix, norm: LiveTensor | None
+        self,
+        op: Op,
+        x: Bindable,
+        max_tokens: int,
+        matrix: Matrix,
+        norm: LiveTensor | None,
+        arithmetic: str,
     ) -> None:
         self.columns = matrix.columns
         known = figures_of(SPLIT_PLANES)
@@ -103,9 +118,10 @@ class PlaneTokens:
         blocks, block_bytes = matrix.columns // BLOCK, 16 * known["VECTORS"]
         if op.builder.target.cpu:
             blocks, block_bytes = round_up(blocks, CPU_BLOCKS), CPU_BLOCK_BYTES
-        self.out = op.scratch("int8 planes of x", max_tokens * blocks * block_bytes)
+        self.out = op.scratch("blocks of x", max_tokens * blocks * block_bytes)
         self.split = op.launch(
             SPLIT_PLANES,
+            plugs={"form": FORMS[arithmetic]},
             bind={"x": x, "norm": norm or x, "planes": self.out},
             constants={
                 "NORMED": float(norm is not None),

@@ -4,6 +4,7 @@ from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.epilogues import Epilogue
+from py_runtime.ops.kernels.few_tokens import FewTokens, takes_few
 from py_runtime.ops.kernels.gemm import Gemm, PreparedTokens
 from py_runtime.ops.kernels.gemv import Gemv, fit_mixed_gemv
 from py_runtime.ops.kernels.matrices import Matrices
@@ -52,12 +53,13 @@ class LinearKernels:
             self.gemvs.append(Gemv(op, token, left[:count], own, norm))
             left, token = left[count:], plain  # the first kernel writes x for the others
         self.bias = (many or epilogue).each_token
-        self.gemms: list[Gemm] = []
+        self.gemms: list[Gemm | FewTokens] = []
         known: dict[str, PreparedTokens] = {}
         for matrix in matrices if max_tokens > 1 or is_cpu else ():
             own = many or epilogue
             own = own if len(matrices) == 1 else own.narrow_to((matrix,))
-            self.gemms.append(Gemm(op, source or x, max_tokens, matrix, own, norm, known))
+            kind = FewTokens if takes_few(matrix, max_tokens, op.builder.target) else Gemm
+            self.gemms.append(kind(op, source or x, max_tokens, matrix, own, norm, known))
 
     def __call__(self, tokens: int) -> None:
         for tensor in self.tensors:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from py_runtime.base.shapes import ceil_div
-from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.gpu.kernel_target import BYTES, HALVES, KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.ops.kernels.int8_products import (
+    GEMM_F16,
     GEMM_INT8,
     TILE_SIDES,
     goes_by_blocks,
-    uses_int8_planes,
+    split_for,
 )
 from py_runtime.ops.kernels.matrices import Matrix
 
@@ -26,11 +27,12 @@ class Tiling:
     tokens: int  # of a tile
     pairs: int
     loads: str | None = None  # how linear/gemm loads tokens: linear/fragments/tokens_*
-    side: int | None = None  # of the square tiles of linear/gemm_int8
+    side: int | None = None  # of the square tiles of linear/gemm_int8 and gemm_f16
+    workgroup: int | None = None  # where that of linear/gemm_f16 is not its own
 
     def weight_plugs(self, matrix: Matrix) -> dict[str, str]:
         """Return the plugs by which the kernel reads this kind of weights."""
-        by_blocks = self.kernel in (GEMM_INT8, GEMM_F32)
+        by_blocks = self.kernel in (GEMM_INT8, GEMM_F32, GEMM_F16)
         return {"blocks": matrix.kind} if by_blocks else matrix.octet_plugs
 
     @property
@@ -39,7 +41,8 @@ class Tiling:
 
     @property
     def constants(self) -> dict[str, float]:
-        return {} if self.side is None else {"SIDE": self.side}
+        given = {"SIDE": self.side, "WORKGROUP": self.workgroup}
+        return {name: value for name, value in given.items() if value is not None}
 
     def count(self, tokens: int, pairs: int) -> int:
         """Return the number of tiles of a product."""
@@ -59,14 +62,16 @@ def tile_workgroup(kernel: str) -> Tiling:
     return Tiling(kernel, 1, tokens=side, pairs=side // 2)
 
 
-def tile_int8(side: int) -> Tiling:
-    """Return the tiling of squares that are multiplied by int8 planes."""
-    return Tiling(GEMM_INT8, 1, tokens=side, pairs=side // 2, side=side)
+def tile_blocks(kernel: str, side: int, workgroup: int | None = None) -> Tiling:
+    """Return the tiling of squares that are multiplied block by block."""
+    return Tiling(kernel, 1, tokens=side, pairs=side // 2, side=side, workgroup=workgroup)
 
 
 ALONE, SHARED = tile_registers("alone"), tile_registers("shared")
 WIDE, LARGE_FLOATS = tile_workgroup(GEMM_WIDE), tile_workgroup(GEMM_F32)
-INT8 = tuple(tile_int8(side) for side in TILE_SIDES)
+INT8 = tuple(tile_blocks(GEMM_INT8, side) for side in TILE_SIDES)
+# Halves take twice the memory of bytes: small tiles have half as many splits.
+HALF = (tile_blocks(GEMM_F16, 64), tile_blocks(GEMM_F16, 32, workgroup=64))
 
 
 ALL_TOKENS = 2**31  # of a tile: a workgroup of the CPU takes a few rows and every token
@@ -80,10 +85,11 @@ def tile_rows(kernel: str) -> Tiling:
 
 def choose_tilings(matrix: Matrix, target: KernelTarget) -> tuple[Tiling, ...]:
     """Choose the tilings of a matrix; a call takes the first that has enough tiles for it."""
+    arithmetic = split_for(matrix, target)
     if target.cpu:
-        return (tile_rows(GEMM_INT8 if uses_int8_planes(matrix, target) else GEMM_WIDE),)
-    if uses_int8_planes(matrix, target):
-        return INT8
+        return (tile_rows(GEMM_INT8 if arithmetic == BYTES else GEMM_WIDE),)
+    if arithmetic is not None:
+        return {BYTES: INT8, HALVES: HALF}[arithmetic]
     if target.wide:
         return (LARGE_FLOATS, WIDE) if goes_by_blocks(matrix, target) else (WIDE,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)

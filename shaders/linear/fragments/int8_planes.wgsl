@@ -5,11 +5,6 @@ const TOP = 32512.0;  // 127 * 256: the largest column of a block is scaled to t
 // Adding this rounds a float to an integer and leaves that in its lowest bits.
 const ROUNDER = 12582912.0;
 
-fn top_of(octet: mat2x4f) -> f32 {
-  let tops = max(abs(octet[0]), abs(octet[1]));
-  return max(max(tops.x, tops.y), max(tops.z, tops.w));
-}
-
 // The lowest 16 bits of four integers in two words: x and z in one, y and w in the other.
 fn low_halves(values: vec4f) -> vec2u {
   let bits = bitcast<vec4u>(values);
@@ -31,10 +26,4 @@ fn two_planes(octet: mat2x4f) -> vec4u {
   let second = low_halves(octet[1] + (ROUNDER + 128.0));
   let low = vec2u(low_bytes(first), low_bytes(second)) ^ vec2u(0x80808080u);
   return vec4u(high_bytes(first), high_bytes(second), low);
-}
-
-// NaN and infinity cannot be split into planes: the block's scale passes them on.
-fn scale_of(top: f32, sum: f32) -> f32 {
-  let is_finite = (bitcast<u32>(sum) & 0x7fffffffu) < 0x7f800000u;
-  return select(sum, top * (1.0 / TOP), is_finite);
 }

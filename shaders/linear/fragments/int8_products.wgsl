@@ -1,6 +1,6 @@
 // The products of gemv_int8.wgsl for one kind of weights in blocks (see blocks_q8_0.wgsl), and x laid out to
 // match it.
-// needs: linear/fragments/norm, linear/fragments/pair_shares, linear/fragments/int8_planes, linear/fragments/int8_token, linear/fragments/held_blocks, blocks = shared/weights/blocks_*, shared/weights/order
+// needs: linear/fragments/norm, linear/fragments/pair_shares, linear/fragments/int8_planes, linear/fragments/scale_of_block, linear/fragments/int8_token, linear/fragments/held_blocks, blocks = shared/weights/blocks_*, shared/weights/order
 
 const HALF_OCTETS = 4u / HALVES;
 

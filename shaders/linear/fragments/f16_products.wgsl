@@ -1,0 +1,102 @@
+// The products of gemv_f16.wgsl for one kind of weights in blocks (see blocks_q8_0.wgsl), and x laid out to
+// match it. What up to 32 columns add up to is a half, everything beyond that f32.
+// needs: linear/fragments/norm, linear/fragments/pair_shares, linear/fragments/halved_x, linear/fragments/scale_of_block, linear/fragments/f16_token, linear/fragments/held_blocks, shared/halves, shared/weights/half_pairs, blocks = shared/weights/blocks_*, shared/weights/order
+
+const HALF_OCTETS = 4u / HALVES;
+
+// Lays out a tile of x in halves; returns this invocation's share of the squares that the norm divides by.
+fn lay_out(first_block: u32, lane: u32) -> f32 {
+  var octets = array<mat2x4f, MAX_OCTETS>();
+  var squares = 0.0;
+  for (var at = 0u; at < OCTETS; at++) {
+    let place = at * WORKGROUP + lane;
+    let octet = 4u * first_block + place;
+    if (place < 4u * TILE && octet < params.shape.octets) {
+      let own = normed_octet(octet);
+      squares += own.squares;
+      octets[at] = own.values;
+      octet_facts[place] = vec2f(top_of(own.values), own.sum);
+    } else if (place < 4u * TILE) {
+      octet_facts[place] = vec2f();
+    }
+  }
+  workgroupBarrier();
+  for (var at = 0u; at < OCTETS; at++) {
+    let place = at * WORKGROUP + lane;
+    if (place < 4u * TILE) {
+      let block = place / 4u;
+      let upper = max(octet_facts[4u * block].x, octet_facts[4u * block + 1u].x);
+      let top = max(upper, max(octet_facts[4u * block + 2u].x, octet_facts[4u * block + 3u].x));
+      x_tile[block].octets[place % 4u] = halved_octet(TOP / max(top, 1e-30) * grouped(octets[at]));
+      if (place % 4u == 0u) {
+        let sum = (octet_facts[place].y + octet_facts[place + 1u].y)
+          + (octet_facts[place + 2u].y + octet_facts[place + 3u].y);
+        x_tile[block].scale = BYTE_UNIT * scale_of(top, sum);
+        x_tile[block].sums = vec2f(sum, 0.0);
+        if (HALVES == 2u) {
+          x_tile[block].sums = vec2f(
+            octet_facts[place].y + octet_facts[place + 1u].y,
+            octet_facts[place + 2u].y + octet_facts[place + 3u].y,
+          );
+        }
+      }
+    }
+  }
+  workgroupBarrier();
+  return squares;
+}
+
+// The dot product of a half that has one scale, before the scale of x is applied.
+fn half_dot(held: WeightBlock, columns: Columns, half: u32) -> f32 {
+  var sums = vec2h();
+  for (var of_half = 0u; of_half < HALF_OCTETS; of_half++) {
+    let at = half * HALF_OCTETS + of_half;
+    let bytes = weight_bytes(held, at);
+    let octet = columns.octets[at];
+    sums = fma(near_pair(bytes.x), halves_of(octet.x), sums);
+    sums = fma(far_pair(bytes.x), halves_of(octet.y), sums);
+    sums = fma(near_pair(bytes.y), halves_of(octet.z), sums);
+    sums = fma(far_pair(bytes.y), halves_of(octet.w), sums);
+  }
+  return sum_of_halves(sums);
+}
+
+fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
+  let first = half_affine(held, 0u);
+  var sum = first.x * half_dot(held, columns, 0u);
+  var added = first.y * columns.sums.x;
+  if (HALVES == 2u) {
+    let second = half_affine(held, 1u);
+    sum += second.x * half_dot(held, columns, 1u);
+    added += second.y * columns.sums.y;
+  }
+  sum *= columns.scale;
+  if (ADDS) {
+    sum += added;
+  }
+  return sum;
+}
+
+// Computes an invocation's share of the products with a pair of rows.
+fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
+  let member = own_member(lane);
+  let blocks = params.shape.octets / 4u;
+  var share = Share();
+  var next = fetch(rows, member);
+  prepare_token(lane, writes);
+  for (var tile = 0u; tile < blocks; tile += TILE) {
+    share.squares += lay_out(tile, lane);
+    let count = min(TILE, blocks - tile);
+    for (var place = member; place < count; place += UNROLL * PAIR_LANES) {
+      var now = next;
+      next = fetch(rows, tile + place + UNROLL * PAIR_LANES);
+      for (var step = 0u; step < UNROLL; step++) {
+        let columns = x_tile[place + step * PAIR_LANES];
+        share.sums.x += block_dot(now.upper[step], columns);
+        share.sums.y += block_dot(now.lower[step], columns);
+      }
+    }
+    workgroupBarrier();
+  }
+  return share;
+}

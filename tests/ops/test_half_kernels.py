@@ -1,0 +1,41 @@
+"""Ops against torch with products in halves, as floats that are rounded where halves would be."""
+
+from dataclasses import replace
+
+import pytest
+
+from py_runtime.gpu.kernel_target import HALF_KERNELS, HALVES, KernelTarget
+from tests.golden import Case
+from tests.golden import check as check_case
+from tests.ops.new_kernels import with_new_kernels
+from tests.ops.test_float_kernels import IN_BLOCKS
+from tests.ops.test_memory_kernels import PARTS
+from tests.runners import NativeRunner, PageRunner, Runner
+
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+
+IN_HALVES = KernelTarget(wide=True, storage_buffers=10, one_token=HALVES, many_tokens=HALVES)
+ROUNDED = 3e-3  # relative RMS: what halves may cost an op of two products and its activation
+ONCE = with_new_kernels(IN_BLOCKS, IN_HALVES)
+IN_THE_PAGE = with_new_kernels(ONCE, IN_HALVES, PARTS)
+
+
+def check(case: Case, runner: Runner, enough_tiles: int | None = None) -> None:
+    own = case.tolerance
+    relative = max(own.relative_rms, ROUNDED)
+    rounded = replace(own, absolute=20 * own.absolute, relative_rms=relative, of_each=1e-2)
+    check_case(replace(case, tolerance=rounded), runner, HALF_KERNELS, enough_tiles=enough_tiles)
+
+
+@pytest.mark.parametrize("enough_tiles", [None, 1])
+@pytest.mark.parametrize("case", ONCE, ids=lambda case: case.name)
+def test_op_equals_torch_by_halves(
+    case: Case, enough_tiles: int | None, native: NativeRunner
+) -> None:
+    check(case, native, enough_tiles)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", IN_THE_PAGE, ids=lambda case: case.name)
+def test_op_equals_torch_by_halves_in_the_page(case: Case, in_page: PageRunner) -> None:
+    check(case, in_page)
