@@ -234,3 +234,25 @@ def test_a_printed_chat_is_all_of_it_and_nothing_else(tab: User) -> None:
     pages = tab.page.pdf(format="A4").count(b"/Type /Page\n")
     assert pages >= 10, "nothing is cut off below the first screen"
     tab.page.emulate_media(media="screen", color_scheme="light")
+
+
+def test_a_saved_prompt_asks_for_its_fields(tab: User) -> None:
+    tab.new_chat()
+    prompt = "Write in {{language}}, as {{ who }} would: {{language}} alone."
+    tab.page.locator("header [data-opens=settings]").click()
+    system, prompts = tab.page.locator("#system"), tab.page.locator("#prompts")
+    system.fill(prompt)
+    tab.page.get_by_role("button", name="Save prompt").click()
+    system.fill("")
+    prompts.select_option(prompt)
+    asking = tab.page.get_by_role("dialog", name="Fill in the prompt")
+    asking.get_by_label("language").fill("Latin")
+    asking.get_by_label("who").fill("Cicero")
+    assert tab.faults_of_access() == []
+    asking.get_by_role("button", name="Use prompt").click()
+    expect(system).to_have_value("Write in Latin, as Cicero would: Latin alone.")
+    prompts.select_option(prompt)
+    asking.get_by_role("button", name="Close").click()
+    expect(system).to_have_value("Write in Latin, as Cicero would: Latin alone.")
+    assert tab.page.locator("#prompts optgroup").first.locator("option").count() == 1
+    tab.page.get_by_role("button", name="Done").click()

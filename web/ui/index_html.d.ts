@@ -9,13 +9,13 @@ type Buttons = Record<
   | "forgetPrompt" | "joinEngine" | "keepLoaded" | "keepPrompt" | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
-type Forms = Record<"composer" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
+type Forms = Record<"composer" | "promptFieldsForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
 type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile" | "shareStored", HTMLInputElement>;
 type TextAreas = Record<"draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"certainty" | "compareLeft" | "compareRight" | "language" | "model" | "prompts", HTMLSelectElement>;
 type Dialogs = Record<"compare" | "hubAsk" | "models" | "opened" | "settings" | "why", HTMLDialogElement>;
 type Others = Record<
-  | "about" | "announcer" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "contextText" | "editing" | "facts" | "failure" | "guest" | "guestHeading" | "rules" | "loadingHeading"
+  | "about" | "announcer" | "promptFieldsRows" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "contextText" | "editing" | "facts" | "failure" | "guest" | "guestHeading" | "rules" | "loadingHeading"
   | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubResults" | "hubSection" | "hubStatus" | "hubStorage" | "hubTerms" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "loadedStatus" | "sharing" | "sharingStatus" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
   | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "storedRows" | "suggested" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
@@ -28,7 +28,7 @@ type OfReading = Record<"attachment" | "learning" | "quotes" | "quoteRow" | "rea
   & Record<"attached" | "dropZone" | "linked" | "temporary" | "newVersion" | "readerFacts" | "readerName" | "readerText" | "tooLong", HTMLElement>
   & Record<"attachFolder" | "takePhoto" | "findChats" | "folderName", HTMLInputElement>
   & Record<"folders", HTMLDataListElement>
-  & Record<"dictateAsk" | "folder" | "reader" | "shortcuts", HTMLDialogElement>;
+  & Record<"dictateAsk" | "promptFields" | "folder" | "reader" | "shortcuts", HTMLDialogElement>;
 
 type OfDock = Record<"dockFrame", HTMLTemplateElement>
   & Record<"dockClose" | "dockExport" | "dockLink" | "openDock", HTMLButtonElement>

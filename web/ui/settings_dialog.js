@@ -9,6 +9,7 @@ import { page } from "./elements.js";
 import { emit } from "./events.js";
 import { siteFacts } from "./lazy.js";
 import { notify } from "./notices.js";
+import { filledIn } from "./prompt_fields.js";
 import { chosen, fields, keep, recall } from "./settings.js";
 import { speak, t } from "./wording.js";
 
@@ -173,10 +174,16 @@ function nameOf(text) {
   return start === text ? text : `${/^[^]*\S(?=\s)/.exec(start)?.[0] ?? start}…`;
 }
 
-prompts.onchange = () => {
+/** What was filled in: it is made again from its prompt, and need not be saved. @type {Set<string>} */
+const filled = new Set();
+
+prompts.onchange = async () => {
   if (!prompts.value) return;
-  const [wanted, text, kept] = [prompts.value, system.value.trim(), keptPrompts()];
-  if (text && ![...kept, ...examples()].includes(text)) { // nothing that was written is lost
+  const wanted = await filledIn(prompts.value);
+  if (wanted === undefined) return showPrompts();
+  const [text, kept] = [system.value.trim(), keptPrompts()];
+  if (wanted !== prompts.value) filled.add(wanted);
+  if (text && ![...kept, ...examples(), ...filled].includes(text)) { // nothing that was written is lost
     if (text.length > MAX_LENGTH || kept.length >= MAX_PROMPTS) {
       notify(t`The prompt of this chat cannot be saved: copy it before you choose another.`);
       return showPrompts();

@@ -419,6 +419,9 @@ export const texts = {
   "This browser cannot recognise speech in your language on this machine. To write down what you say, it sends the sound to a service of its maker: to Google in Chrome, to Microsoft in Edge, to Apple in Safari.": "Dieser Browser kann deine Sprache nicht auf diesem Gerät erkennen. Um aufzuschreiben, was du sagst, schickt er den Ton an einen Dienst seines Herstellers: in Chrome an Google, in Edge an Microsoft, in Safari an Apple.",
   "inpage neither receives nor stores the sound. Your chats and files stay on this machine.": "inpage bekommt und speichert den Ton nicht. Deine Chats und Dateien bleiben auf diesem Gerät.",
   "Allow and dictate": "Erlauben und diktieren",
+  "Fill in the prompt": "Prompt ausfüllen",
+  "Use prompt": "Prompt verwenden",
+  "Fields in double braces, such as {{language}}, are asked for when you choose a saved prompt.": "Nach Feldern in doppelten Klammern, etwa {{Sprache}}, wirst du gefragt, wenn du einen gespeicherten Prompt auswählst.",
   "Dictation did not work: the browser says “{0}”.": "Das Diktieren hat nicht geklappt: Der Browser meldet „{0}“.",
 
   // The first visit
