@@ -15,7 +15,7 @@ from tests.runners import NativeRunner, PageRunner, Runner
 pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 IN_HALVES = KernelTarget(wide=True, storage_buffers=10, one_token=HALVES, many_tokens=HALVES)
-ROUNDED = 3e-3  # relative RMS: what halves may cost an op of two products and its activation
+ROUNDED = 4e-3  # relative RMS: what halves may cost an op, whose products may cancel out
 ONCE = with_new_kernels(IN_BLOCKS, IN_HALVES)
 IN_THE_PAGE = with_new_kernels(ONCE, IN_HALVES, PARTS)
 
