@@ -1,5 +1,7 @@
 """Texts of files have records of their own: a chat that grows is written without them."""
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import expect
 
@@ -85,7 +87,8 @@ def test_chats_of_the_page_before_keep_their_files(desk: Desk) -> None:
     assert user.page.evaluate(SHOWN) == [TEXT]
     until(user.page, lambda: user.kept_files() == [TEXT], "the file has a record of its own")
     (record,) = user.records()
-    assert record["messages"][0]["attachments"][0]["text"] is None
+    kept: dict[str, Any] = record["messages"][0]
+    assert kept["attachments"][0]["text"] is None
 
 
 def test_another_tab_reads_the_files_of_a_chat(desk: Desk) -> None:

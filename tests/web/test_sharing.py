@@ -158,7 +158,8 @@ def test_hostile_links_are_refused_with_a_message(desk: Desk) -> None:
 
 def test_links_bring_nothing_but_texts(desk: Desk) -> None:
     user = desk.tab()
-    message = {"role": "assistant", "content": "Words", "settings": {"a": 1}, "tokens": "a.b."}
+    message: dict[str, Any] = {"role": "assistant", "content": "Words", "settings": {"a": 1}}
+    message |= {"tokens": "a.b."}
     message |= {"model": "Other", "id": "x", "certain": 1, "error": "a fault"}
     chat = {"title": "T", "messages": [{"role": "user", "content": "Hi"}, message], "id": "a"}
     opened(desk, user, link_of(chat))
