@@ -1,7 +1,5 @@
 """Texts of files have records of their own: a chat that grows is written without them."""
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import expect
 
@@ -86,9 +84,8 @@ def test_chats_of_the_page_before_keep_their_files(desk: Desk) -> None:
     user.ask("Go on")
     assert user.page.evaluate(SHOWN) == [TEXT]
     until(user.page, lambda: user.kept_files() == [TEXT], "the file has a record of its own")
-    (record,) = user.records()
-    kept: dict[str, Any] = record["messages"][0]
-    assert kept["attachments"][0]["text"] is None
+    (now,) = user.records()
+    assert now["messages"][0]["attachments"][0]["text"] is None
 
 
 def test_another_tab_reads_the_files_of_a_chat(desk: Desk) -> None:
