@@ -24,7 +24,7 @@ class Bm25:
         lengths = np.bincount(text, minlength=len(texts))
         # Each word with each text that it is in, by words.
         pairs, times = np.unique(word * max(1, len(texts)) + text, return_counts=True)
-        words, self._texts = np.divmod(pairs, max(1, len(texts)))
+        words, self._texts = (part.astype(np.intp) for part in np.divmod(pairs, max(1, len(texts))))
         frequencies = times.astype(np.float64)
         among = np.bincount(words, minlength=len(numbers))  # texts that each word is in
         self._ends = np.cumsum(among)
@@ -62,7 +62,7 @@ class _Numbers(dict[str, int]):
 
 
 def _runs_in(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, Sequence[str]]:
-    """Return the number of each run of letters, i64 [R], the text that it is in, and all runs.
+    """Return the number of each run of letters, [R], the text that it is in, and all runs.
 
     Nothing but looking a run up is done once for each: there are half a million in 1,000 pages.
     """
@@ -72,14 +72,15 @@ def _runs_in(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, Sequence[str
         found.extend(map(numbers.__getitem__, runs_of(each)))
         ends.append(len(found))
     text = np.repeat(np.arange(len(texts)), np.diff(ends))
-    return np.asarray(found, np.int64), text, list(numbers)
+    return np.asarray(found, np.intp), text, list(numbers)
 
 
 def _expanded(
     run: np.ndarray, text: np.ndarray, spelled: Sequence[Sequence[int]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of each word, and the text that it is in: a run may be several words."""
-    counts = np.asarray([len(each) for each in spelled], np.int64)
+    # np.repeat takes what indexes arrays alone: 32 bits in WebAssembly.
+    counts = np.asarray([len(each) for each in spelled], np.intp)
     flat = np.asarray([word for each in spelled for word in each], np.int64)
     times = counts[run]
     before = np.cumsum(times) - times
