@@ -265,7 +265,7 @@ def test_a_folder_is_attached_without_what_is_not_its_own(tab: User) -> None:
     tab.page.evaluate(DROP_FOLDER, {path: list(content) for path, content in files.items()})
     chip = tab.page.locator("#attached li")
     expect(chip).to_contain_text("project · 2 files")
-    expect(tab.notices).to_contain_text("1 file of project is left out")
+    expect(tab.notices).to_contain_text("1 file in project is left out")
     chip.get_by_role("button", name="project · 2 files").click()
     dialog = tab.page.get_by_role("dialog", name="project")
     expect(dialog.locator("h3")).to_have_text(["README.md", "src/main.js"])

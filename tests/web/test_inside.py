@@ -278,7 +278,7 @@ def test_everybody_reads_them_in_german_too(answered: User) -> None:
     for name, (_, heading) in HEADINGS.items():
         opened = panel(answered, name, heading)
         press = opened.locator("form .primary")
-        expect(press).to_have_text("Verschieben" if name == "patching" else "Hinsehen")
+        expect(press).to_have_text("Verschieben" if name == "patching" else "Untersuchen")
         if name == "patching":  # of equally many tokens for the toy
             opened.get_by_role("textbox", name="Aus diesem Prompt").fill("the fox jumps")
             opened.get_by_role("textbox", name="In diesen Prompt").fill("the dog jumps")

@@ -84,7 +84,7 @@ const takePdf = (given) => takeSlowly(fileOf(given, "pdf"), async (signal) => {
 const takeFolder = (name, find) => takeSlowly({ ...fileOf({ name, size: 0 }, "folder"), names: [] }, async (signal) => {
   const { left, ...folder } = await textOfFolder(await find(), signal);
   if (!folder.names.length) throw new Error(t`it contains no readable text`);
-  if (left) notify(t`${left} of ${name} files is left out: it is not text, or too long.|${left} of ${name} files are left out: they are not text, or too long.`);
+  if (left) notify(t`${left} file in ${name} is left out: it is not text, or too long.|${left} files in ${name} are left out: they are not text, or too long.`);
   return folder;
 });
 

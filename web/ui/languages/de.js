@@ -533,7 +533,7 @@ export const texts = {
   "Attach a folder": "Einen Ordner anhängen",
   "Take a photo": "Ein Foto aufnehmen",
   "it contains no readable text": "er enthält keinen Text, der sich lesen ließe",
-  "{0} of {1} files is left out: it is not text, or too long.|{2} of {3} files are left out: they are not text, or too long.": "{0} Datei von {1} fehlt: Sie ist kein Text oder zu lang.|{2} Dateien von {3} fehlen: Sie sind keine Texte oder zu lang.",
+  "{0} file in {1} is left out: it is not text, or too long.|{2} files in {3} are left out: they are not text, or too long.": "{0} Datei von {1} fehlt: Sie ist kein Text oder zu lang.|{2} Dateien von {3} fehlen: Sie sind keine Texte oder zu lang.",
   "Attach files": "Dateien anhängen",
   "{0} was not attached: {1}.": "{0} wurde nicht angehängt: {1}.",
   "the first {0} of {1} pages": "die ersten {0} von {1} Seiten",
