@@ -143,7 +143,7 @@ def test_files_that_are_missing_or_do_not_fit(
         "others'": ({**files, "model.safetensors": wide["model.safetensors"]}, "is missing"),
         "cut": ({**files, "model.safetensors": weights[:-8]}, "its tensors end at byte"),
         "header": ({**files, "model.safetensors": weights[:6]}, "has 6 bytes"),
-        "pairs": (gguf_of("bert", model, pooling=4), "score texts for a query"),
+        "pairs": (gguf_of("bert", model, pooling=4), "scores of pairs of texts"),
     }
     for name, (given, fault) in faults.items():
         assert fault in native.run(CASES, "fault_of", files=given), name

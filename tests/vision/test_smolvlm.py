@@ -106,7 +106,7 @@ def test_requests_have_images_as_addresses(cpu: CpuRunner) -> None:
     tiles = 5 * small_models.CONFIG.rows
     assert found[1] - found[0] > tiles > found[2] - found[0] > small_models.CONFIG.rows
     assert "data: address" in found[3]
-    assert "spells" in found[4]
+    assert "placeholder" in found[4]
     blind = cpu.run(CASES, "requests", files=both[:1], requests=given[:2])
     assert isinstance(blind[0], int)
     assert "small cannot see images" in blind[1]
