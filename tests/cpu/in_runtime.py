@@ -28,7 +28,9 @@ from py_runtime.gpu.shader_figures import figures_of
 
 WORKGROUP = figures_of("elementwise/unary")["WORKGROUP"]
 LARGE = 1 << 20  # floats: enough chunks for all threads
+LONG = 1 << 23  # floats: their step takes so long that threads wake up for it on a busy machine
 FOR_EVER = 1 << 30  # rounds
+LOOKS = 20  # at the clock, until a slice of a replay is surely under way
 NO_STACK = 16  # where a stack leaves its thread no room: it fails once it has claimed a chunk
 
 
@@ -196,15 +198,14 @@ async def without_a_worker(device: Device) -> list[float]:
 
 async def faults_after(device: Any, harm: str) -> list[str]:
     """Return the errors of a task that is under way, and of a later one, after such harm."""
-    exponential = await Exponential.create(device, LARGE)
+    exponential = await Exponential.create(device, LONG)
     await exponential.start(0.0)
     computing = exponential.start(repeat=FOR_EVER)
     await asyncio.sleep(0.1)
     if harm == "destroyed":
         device.destroy()
     elif harm == "threads inside chunks":
-        for worker in workers_of(device):
-            worker.terminate()
+        await end_while_they_compute(workers_of(device))
     else:
         device._machine.start_thread(1, NO_STACK)
     return [await error_of(computing), await error_of(device.read_buffer(exponential.y, 4))]
@@ -212,12 +213,37 @@ async def faults_after(device: Any, harm: str) -> list[str]:
 
 async def end_threads_that_compute(device: Any) -> None:
     """End all threads in the middle of their chunks, of a task that nobody waits for."""
-    exponential = await Exponential.create(device, LARGE)
+    exponential = await Exponential.create(device, LONG)
     await exponential.start(0.0)
     exponential.start(repeat=FOR_EVER).add_done_callback(lambda task: task.exception())
     await asyncio.sleep(0.1)
-    for worker in workers_of(device):
-        worker.terminate()
+    await end_while_they_compute(workers_of(device))
+
+
+async def end_while_they_compute(workers: Any) -> None:
+    """End workers during a replay: its driver looks at the clock between chunks of its own.
+
+    Between two slices of a replay they have nothing in hand, and nobody would miss them.
+    """
+    from js import performance
+    from pyodide.ffi import create_proxy
+
+    look = performance.now.bind(performance)
+    looks = 0
+    over = asyncio.get_running_loop().create_future()
+
+    def look_and_end() -> float:
+        nonlocal looks
+        looks += 1
+        if looks == LOOKS:
+            for worker in workers:
+                worker.terminate()
+            performance.now = look
+            over.set_result(None)
+        return float(look())
+
+    performance.now = create_proxy(look_and_end)
+    await over
 
 
 async def error_of(task: Awaitable[Any]) -> str:
