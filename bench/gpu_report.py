@@ -35,7 +35,7 @@ COLUMNS = (
     "as chosen",
     "without subgroups",
     "polyfilled",
-    "with shader-f16",
+    "in halves",
     TRANSFORMERS_WEBGPU.title,
 )
 

@@ -59,7 +59,7 @@ def parse() -> argparse.Namespace:
         "--polyfilled", action="store_true", help="inpage's models without byte products, too"
     )
     parser.add_argument(
-        "--halves", action="store_true", help="inpage's models with shader-f16, too"
+        "--halves", action="store_true", help="inpage's models in halves (shader-f16), too"
     )
     parser.add_argument("--cpu", action="store_true", help="the engines that need no GPU instead")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
@@ -146,11 +146,12 @@ def polyfilled(engine: Engine) -> Engine:
 
 
 def with_halves(engine: Engine) -> Engine:
-    """Return the engine on a GPU that has shader-f16."""
+    """Return the engine with products in halves, on a GPU that has shader-f16."""
     return replace(
         engine,
         key=f"{engine.key}{WITH_HALVES}",
-        title=f"{engine.title}, with shader-f16",
+        title=f"{engine.title}, in halves",
+        options={**engine.options, "kernels": "halves"},
         flags=(HALVES,),
         start_ups=0,
     )

@@ -78,7 +78,8 @@ async def load(
     this machine (or what INPAGE_DEVICE in the environment says); `threads` is for the CPU. Models
     loaded one after another share one device of a kind, until each is unloaded. `kernels` is one of
     "portable", "subgroups", "memory", "floats" and "halves", where it is not to be those that suit
-    the GPU best. Where `progress` is not given, notebooks show a bar.
+    the GPU best; "halves", which are less exact, never are. Where `progress` is not given,
+    notebooks show a bar.
     """
     await _bring_bridge()
     where = fspath(where)

@@ -265,7 +265,8 @@ export interface LoadOptions {
 /**
  * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
  * workgroup memory (graphics processors without subgroups). "floats" are those whose products with quantised weights take
- * floats instead of bytes, "halves" the same in f16 (graphics processors with `shader-f16`), and "cpu" those of the CPU.
+ * floats instead of bytes, "halves" the same in f16 (graphics processors with `shader-f16`; less exact, and only if asked
+ * for), and "cpu" those of the CPU.
  */
 export type Kernels = "portable" | "subgroups" | "memory" | "floats" | "halves" | "cpu";
 
@@ -381,7 +382,7 @@ export interface LoadedModel {
     binding_bytes: number;
     f16_kv: boolean;
     cpu: boolean;
-    /** The arithmetic of products with quantised weights, unless kernels are portable or the CPU's: "bytes" or "f32". */
+    /** The arithmetic of products with quantised weights, unless kernels are portable or the CPU's: "bytes", "f32" or "f16". */
     one_token: string;
     many_tokens: string;
     chosen: string;

@@ -27,9 +27,9 @@ from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
 from py_runtime.gpu import Device, FoundAdapter
 from py_runtime.gpu.kernel_target import (
-    ARITHMETICS,
-    BY_ARITHMETIC,
     BYTES,
+    FLOAT_KERNELS,
+    FLOATS,
     HALF_KERNELS,
     KERNELS,
     MEMORY_KERNELS,
@@ -92,14 +92,14 @@ async def choose_kernels(
     A graphics processor gets those that suit the program's layers, too, where one is given. If a
     measurement fails, what was chosen before it stands.
     """
-    running = candidates(device)
     if wanted is not None:
-        return KernelChoice(_asked_for(wanted, running), ASKED_FOR)
+        return KernelChoice(_asked_for(wanted, candidates(device)), ASKED_FOR)
+    running = without_halves(candidates(device))
     expected = next(iter(running.values()))
     if expected.cpu or is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     note = await read_note(FoundAdapter(device.adapter, device.features), notes)
-    choice = await _choose_kind(device, notes, note, without_halves(running))
+    choice = await _choose_kind(device, notes, note, running)
     if program is None or not choice.target.wide or device.adapter.is_fallback:
         return choice
     shape = shape_of(program)
@@ -140,7 +140,7 @@ async def _choose_for_shape(
     if (remembered := _from_note(shapes.get(str(shape)), running)) is not None:
         return remembered
     names = [SUBGROUP_KERNELS, MEMORY_KERNELS]
-    names += BY_ARITHMETIC.values() if shape.kind in BY_BLOCKS else ()
+    names += [FLOAT_KERNELS] if shape.kind in BY_BLOCKS else []
     compared = {name: running[name] for name in names if name in running}
     choice = None
     try:
@@ -173,30 +173,19 @@ def best_for(
     for name, other in times.items():
         gains = own.one_token / other.one_token * own.many_tokens / other.many_tokens
         is_slower = other.one_token > own.one_token * NOTICEABLY
-        if name not in BY_ARITHMETIC.values() and gains > NOTICEABLY**2 and not is_slower:
+        if name != FLOAT_KERNELS and gains > NOTICEABLY**2 and not is_slower:
             chosen = compared[name]
-    others = {by: times[name] for by, name in BY_ARITHMETIC.items() if name in times}
-    if not others:
+    floats = times.get(FLOAT_KERNELS)
+    if floats is None:
         return chosen
-    # These were timed with the lanes that the features suggest: so are the bytes beside them.
-    timed_with = compared[BY_ARITHMETIC[next(iter(others))]]
-    by_bytes = times.get(replace(timed_with, one_token=BYTES, many_tokens=BYTES).kernels, own)
-    one = {by: each.one_token for by, each in others.items()}
-    many = {by: each.many_tokens for by, each in others.items()}
+    # The floats were timed with the lanes that the features suggest: so are the bytes beside them.
+    alike = replace(compared[FLOAT_KERNELS], one_token=BYTES, many_tokens=BYTES).kernels
+    by_bytes = times.get(alike, own)
+    one = floats.one_token * NOTICEABLY < by_bytes.one_token
+    many = floats.many_tokens * NOTICEABLY < by_bytes.many_tokens
     return replace(
-        chosen,
-        one_token=_best_arithmetic(by_bytes.one_token, one),
-        many_tokens=_best_arithmetic(by_bytes.many_tokens, many),
+        chosen, one_token=FLOATS if one else BYTES, many_tokens=FLOATS if many else BYTES
     )
-
-
-def _best_arithmetic(by_bytes: float, others: Mapping[str, float]) -> str:
-    """Return the arithmetic that is noticeably quicker than those before it; bytes come first."""
-    best, least = BYTES, by_bytes
-    for name, seconds in others.items():
-        if seconds * NOTICEABLY < least:
-            best, least = name, seconds
-    return best
 
 
 def _as_note(choice: KernelChoice) -> dict[str, Any]:
@@ -216,7 +205,7 @@ def _from_note(note: Any, running: Mapping[str, KernelTarget]) -> KernelChoice |
     """Return the choice that a note keeps; None if it makes no sense."""
     try:
         one, many = note["by"]
-        if not {one, many} <= set(ARITHMETICS):
+        if not {one, many} <= {BYTES, FLOATS}:
             return None
         target = replace(running[note["kernels"]], one_token=one, many_tokens=many)
         times = {
@@ -240,9 +229,9 @@ async def read_note(found: FoundAdapter, notes: Notes) -> dict[str, Any]:
 
 
 def without_halves(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
-    """Return the targets that say whether wide kernels are quicker than portable ones.
+    """Return the targets to choose among: products in halves are for those who ask for them.
 
-    Where bytes are slow, floats alone may be.
+    They keep torch's tokens, but not its logits to what goldens allow (docs/speed.md).
     """
     return {name: target for name, target in running.items() if name != HALF_KERNELS}
 

@@ -14,6 +14,7 @@ from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import CPU, Device
+from py_runtime.gpu.kernel_target import HALF_KERNELS
 from py_runtime.graph.probes import run_probed, tensors_by_name
 from py_runtime.model import Model
 from py_runtime.model.goldens import GoldenLogits, Goldens, GoldenText, read_goldens
@@ -43,11 +44,16 @@ class Precision:
 FLOATS = Precision(1e-3, 1e-2, CLEAR_MARGIN)
 # Caches of halves come to 6e-4 in the layers of the default model, and to 1.5e-3 in its logits.
 HALVES = Precision(5e-3, 5e-2, 10 * CLEAR_MARGIN)
+# Products in halves come to 5e-3 in its layers, and to 1.5e-2 in its logits (docs/speed.md).
+HALF_PRODUCTS = Precision(2e-2, 1e-1, 10 * CLEAR_MARGIN)
 
 
 def precision_of(model: Model) -> Precision:
-    """Return how far from torch the model may be, given how its caches are stored."""
-    return HALVES if model.graph.target.f16_kv else FLOATS
+    """Return how far from torch the model may be, given its kernels and how caches are stored."""
+    target = model.graph.target
+    if target.kernels == HALF_KERNELS:
+        return HALF_PRODUCTS
+    return HALVES if target.f16_kv else FLOATS
 
 
 @dataclass(frozen=True)

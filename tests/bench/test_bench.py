@@ -279,7 +279,7 @@ def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -
     for measured in results["engines"][:6]:
         measured |= {"bytes_read_per_token": 200_000_000, "arithmetic_per_token": 1_000_000_000}
     head, *rows = gpu_report.cells_of(results)
-    columns = ["as chosen", "without subgroups", "polyfilled", "with shader-f16"]
+    columns = ["as chosen", "without subgroups", "polyfilled", "in halves"]
     assert head == ["", *columns, "transformers.js, WebGPU"]
     cells = {row[0]: row[1:] for row in rows}
     small, large = "SmolLM2-135M-Instruct", "llama-3.1-8b"

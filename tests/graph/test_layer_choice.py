@@ -37,6 +37,7 @@ from py_runtime.program import Program
 from py_runtime.program.weight_kinds import BLOCK_KINDS, Q4GSW
 from py_runtime.program.writer import ProgramWriter
 from tests.graph.tuning_cases import posing
+from tests.halves import having_halves
 from tests.runners import NativeRunner, Runner, wait
 
 BY_SUBGROUPS = KernelTarget(wide=True, lanes=32)
@@ -46,7 +47,6 @@ COMPARED = {
     SUBGROUP_KERNELS: BY_SUBGROUPS,
     MEMORY_KERNELS: BY_MEMORY,
     FLOAT_KERNELS: BY_FLOATS,
-    HALF_KERNELS: replace(BY_SUBGROUPS, one_token=HALVES, many_tokens=HALVES),
 }
 USUAL = (100.0, 1000.0)
 
@@ -79,23 +79,6 @@ def test_what_is_noticeably_quicker_is_taken(
     times = times_of(subgroups=USUAL, memory=memory, floats=floats)
     best = best_for(BY_SUBGROUPS, COMPARED, times)
     assert (best.lanes, best.one_token, best.many_tokens) == (lanes, one_token, many_tokens)
-
-
-@pytest.mark.parametrize(
-    ("floats", "halves", "one_token", "many_tokens"),
-    [
-        (USUAL, (60.0, 500.0), HALVES, HALVES),
-        ((60.0, 2000.0), (59.0, 500.0), FLOATS, HALVES),
-        ((60.0, 500.0), (50.0, 2000.0), HALVES, FLOATS),
-        (USUAL, USUAL, BYTES, BYTES),
-    ],
-)
-def test_halves_are_taken_where_they_are_noticeably_quicker_than_all_others(
-    floats: tuple[float, float], halves: tuple[float, float], one_token: str, many_tokens: str
-) -> None:
-    times = times_of(subgroups=USUAL, floats=floats, halves=halves)
-    best = best_for(BY_SUBGROUPS, COMPARED, times)
-    assert (best.one_token, best.many_tokens) == (one_token, many_tokens)
 
 
 def test_kernels_that_do_not_run_are_not_taken() -> None:
@@ -192,6 +175,15 @@ def test_floats_are_nothing_that_could_be_bytes(native: NativeRunner, straw: Str
     assert FLOAT_KERNELS not in straw.names
 
 
+def test_products_in_halves_are_for_those_who_ask(native: NativeRunner, straw: Straw) -> None:
+    with having_halves(native.device) as device:
+        chosen(native, program_of())
+        asked = wait(tuning.choose_kernels(device, process_notes, HALF_KERNELS, program_of()))
+    assert FLOAT_KERNELS in straw.names
+    assert HALF_KERNELS not in straw.names
+    assert (asked.target.one_token, asked.target.many_tokens) == (HALVES, HALVES)
+
+
 def test_software_is_not_measured_layer_by_layer(native: NativeRunner, straw: Straw) -> None:
     assert chosen(native, program_of(), is_fallback=True).target.wide
     assert straw.shapes == []
@@ -232,6 +224,7 @@ def test_a_lost_device_is_no_verdict(native: NativeRunner, straw: Straw) -> None
         {"kernels": "quick", "by": [BYTES, BYTES], "times": {}},
         {"kernels": MEMORY_KERNELS, "by": [BYTES], "times": {}},
         {"kernels": MEMORY_KERNELS, "by": [BYTES, "f64"], "times": {}},
+        {"kernels": MEMORY_KERNELS, "by": [BYTES, HALVES], "times": {}},
         {"kernels": MEMORY_KERNELS, "by": [BYTES, BYTES], "times": {"memory": "soon"}},
     ],
 )

@@ -22,6 +22,7 @@ from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.gguf.planes import planes
 from py_runtime.gguf.tensor_types import BY_NAME
 from py_runtime.gpu import CPU, GPU
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.model import verify as verifying
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import parse_inputs
@@ -35,6 +36,7 @@ from py_runtime.model.verify import (
     Difference,
     LayerCheck,
     LengthCheck,
+    Precision,
     TextCheck,
     VerifyReport,
     difference,
@@ -213,13 +215,16 @@ def test_both_must_be_small(rms: float, worst: float, is_ok: bool) -> None:
     assert Difference(5 * rms, 5 * worst, HALVES).ok == is_ok
 
 
-def test_caches_of_halves_may_differ_more() -> None:
-    def model(f16: bool) -> Any:
-        return SimpleNamespace(graph=SimpleNamespace(target=SimpleNamespace(f16_kv=f16)))
+def test_caches_of_halves_may_differ_more_and_products_most() -> None:
+    def precision(**target: Any) -> Precision:
+        graph: Any = SimpleNamespace(target=KernelTarget(wide=True, **target))
+        return precision_of(SimpleNamespace(graph=graph))  # type: ignore[arg-type]
 
-    assert precision_of(model(True)) is HALVES
-    assert precision_of(model(False)) is FLOATS
-    assert HALVES.clear_margin == pytest.approx(10 * FLOATS.clear_margin)
+    assert precision() is FLOATS
+    assert precision(f16_kv=True) is HALVES
+    in_halves = precision(f16_kv=True, one_token="f16", many_tokens="f16")
+    assert in_halves.relative_rms > HALVES.relative_rms
+    assert in_halves.clear_margin == HALVES.clear_margin == pytest.approx(10 * FLOATS.clear_margin)
 
 
 @pytest.mark.parametrize(
