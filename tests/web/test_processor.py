@@ -26,6 +26,7 @@ CLOCK = """{
 }"""
 HURRY = "import js; js.speed = 10"
 QUESTION = "Tell me of the fox"
+THREADS = 12
 HEARD = """() => {
     globalThis.kinds = [];
     inpage.onNotice(({kind}) => kinds.push(kind));
@@ -128,12 +129,15 @@ def test_a_load_may_ask_for_another_device(
 def test_a_thread_that_ends_in_the_middle_of_a_chunk(
     browser: Browser, toy_site_url: str, toy_model: Path
 ) -> None:
-    """The thread is missed after a while, and what was asked is answered on another device."""
+    """The thread is missed after a while, and what was asked is answered on another device.
+
+    There are more threads than cores: whenever they end, some wait for one with a chunk in hand.
+    """
     page = browser.new_page()
     begin_worker_with(page, CLOCK)
     user = User(page, toy_site_url)
     user.open()
-    page.evaluate(LOAD, [NAME, {"threads": 3}])
+    page.evaluate(LOAD, [NAME, {"threads": THREADS}])
     user.has_loaded()
     user.choose(max_tokens="16", temperature="0")
     user.talk_on()
@@ -146,7 +150,7 @@ def test_a_thread_that_ends_in_the_middle_of_a_chunk(
     assert user.text_of(user.ask(QUESTION)) == expected
     expect(user.answers.last.locator(".error")).to_be_empty()
     assert page.evaluate("kinds") == ["device_lost", "recovered"]
-    assert runner.python(DEVICE) == ["cpu", 3]
+    assert runner.python(DEVICE) == ["cpu", THREADS]
     greedy = greedy_of(toy_model)
     assert page.evaluate(ASK, [greedy.prompt, TOKENS]) == greedy.tokens
     assert user.complaints == []

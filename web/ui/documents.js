@@ -75,7 +75,7 @@ async function passagesFor(mine, files, path, question, settings) {
   tell(mine, files.length > 1 ? t`Searching your files…` : t`Searching ${files[0].name}…`);
   const { context, room } = roomOf();
   const asked = { ...question, sources: sourcesOf([]) };
-  let before = path.map((message) => (message === question ? asked : message));
+  let before = path.map((each) => (each === question ? asked : each));
   let base = await count(before, system);
   if (room - base < context * LEAST_SHARE && path.indexOf(question) > 0) {
     settings.context_overflow = "drop_oldest";
