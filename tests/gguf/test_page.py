@@ -104,7 +104,7 @@ def test_parts_are_chosen_together(user: User, models: Path, dialog: Locator) ->
     chosen = sorted(models.glob("big-*.gguf"))
     user.page.locator("#files").set_input_files(chosen)
     expect(user.notices).to_contain_text("big is ready.")
-    user.notices.get_by_role("button", name="Dismiss").click()
+    user.notices.locator(".ready").get_by_role("button", name="Dismiss").click()
     expect(user.notices.locator(".ready")).to_have_count(0)
     expect(user.page.locator("#modelName")).to_have_text("big")
     expect(user.page.locator("#files")).to_have_value("")  # the same ones can be chosen again

@@ -48,11 +48,10 @@ export async function openFiles(files, given = []) {
   const handles = handlesOf(given); // at once: they are given to the event alone
   if (await areAutoencoder(files)) return emit("panelwanted", { name: "features", settings: { files } });
   keeping.hidden = true;
-  const before = inpage.loaded;
-  const about = await loadFrom(files, names) ?? page.loadError.textContent ?? "";
-  markdownIn(page.about).finish(about);
-  const { loaded } = inpage;
-  if (!loaded || loaded === before || !files.some(({ name }) => GGUF.test(name))) return showDetails();
+  const { about, isLoaded } = await loadFrom(files, names);
+  markdownIn(page.about).finish(about ?? page.loadError.textContent ?? "");
+  const { loaded } = inpage; // after a fault perhaps the model before, which was put back
+  if (!loaded || !isLoaded || !files.some(({ name }) => GGUF.test(name))) return showDetails();
   opened = { name: loaded.name, files, handles: /** @type {FileSystemFileHandle[]} */ (await handles), copy: null };
   offerKeeping(opened);
   announce(loaded.name);

@@ -82,9 +82,9 @@ function onProgress({ phase, done, total, messages, seconds, fraction }) {
 }
 
 /**
- * Loads a model of this site by its name, or the user's files; gives what is known of these. `begin` is what loads it,
+ * Loads a model of this site by its name, or the user's files; gives what is known of these, and whether it is loaded. `begin` is what loads it,
  * unless the engine does from there.
- * @type {(where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>}
+ * @type {(where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<{ about?: string, isLoaded: boolean }>}
  */
 export async function loadFrom(where, title, begin = (/** @type {any} */ options) => inpage.load(where, options)) {
   const { signal } = loading = new AbortController();
@@ -98,7 +98,8 @@ export async function loadFrom(where, title, begin = (/** @type {any} */ options
   if (isAsked) page.cancelLoad.focus();
   /** @type {{ about?: string, fault?: string }} */
   const { about, fault } = await begin({ onProgress, signal }).catch((error) => ({ about: error.about, fault: faultOf(error) }));
-  if (loading?.signal !== signal) return about; // another load took its place
+  const outcome = { about, isLoaded: !fault };
+  if (loading?.signal !== signal) return outcome; // another load took its place
   if (signal.aborted) loadError.textContent = t`Cancelled. Starting again resumes the download.`;
   else if (!fault) page.announcer.textContent = t`${title} is ready.`;
   else if (!about) loadError.textContent = t`${title} could not be loaded: ${fault}. Trying again resumes the download.`;
@@ -112,7 +113,7 @@ export async function loadFrom(where, title, begin = (/** @type {any} */ options
   }
   if (isAsked) (inpage.loaded ? page.draft : load).focus();
   listModels();
-  return about;
+  return outcome;
 }
 
 page.loadForm.onsubmit = (event) => {
