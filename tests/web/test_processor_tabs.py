@@ -18,7 +18,8 @@ LONG = CONTEXT - 100  # tokens: an answer that takes a while
 # Begins an answer; its tokens so far are in `answers[name]`, all of them are what it resolves to.
 BEGIN = """([name, prompt, tokens]) => {
     const ids = (globalThis.answers ??= {})[name] = [];
-    const asked = {prompt_token_ids: prompt, temperature: 0, ignore_eos: true, max_tokens: tokens};
+    const asked = {prompt_token_ids: prompt, temperature: 0, ignore_eos: true, max_tokens: tokens,
+        speculate: false};
     (globalThis.ends ??= {})[name] = (async () => {
         for await (const {choices} of await inpage.completions.create({...asked, stream: true})) {
             ids.push(...choices[0]?.token_ids ?? []);
@@ -67,10 +68,10 @@ def test_a_tab_that_sleeps_in_the_background_goes_on_later(
     session = page.context.new_cdp_session(page)
     session.send("Emulation.setFocusEmulationEnabled", {"enabled": False})
     other.bring_to_front()
-    page.evaluate(BEGIN, ["slept", greedy.prompt, LONG])
-    until(page, lambda: page.evaluate(COUNT, "slept") > 0, "the first token")
     processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
     renderers = [process["id"] for process in processes if process["type"] == "renderer"]
+    page.evaluate(BEGIN, ["slept", greedy.prompt, LONG])
+    until(page, lambda: page.evaluate(COUNT, "slept") > 0, "the first token")
     try:
         for renderer in renderers:
             os.kill(renderer, signal.SIGSTOP)
