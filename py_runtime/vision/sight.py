@@ -123,7 +123,7 @@ class Sight(ABC):
     def places_of(self, picture: Picture) -> np.ndarray:
         """Return where rows lie, from the first: by time, line and column: i64 [rows, 3].
 
-        Only decoders with such positions ask for it.
+        It is asked only of those that have places (`has_places`), which write it.
         """
         raise NotImplementedError
 

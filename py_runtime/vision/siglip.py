@@ -1,5 +1,6 @@
 """SigLIP, the tower of SmolVLM, Gemma 3 and LFM2-VL: its sizes, its tensors, and its layers."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -152,8 +153,9 @@ class SiglipSight(Sight):
             shapes |= with_bias(path + DOWN, c.width, c.hidden)
         return shapes
 
+    @abstractmethod
     def projector_shapes(self) -> dict[str, Dims]:
-        raise NotImplementedError
+        """Return the shapes of what turns the tower's rows into the decoder's."""
 
     def is_matrix(self, name: str) -> bool:
         return len(self.shapes()[name]) > 1 and name != POSITIONS

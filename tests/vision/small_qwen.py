@@ -1,5 +1,6 @@
 """Small random Qwen2.5-VL and Qwen3-VL."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -122,8 +123,9 @@ class SmallQwen(SmallFamily):
                 found.append(Tensor.floats(sight.gguf_name(named[name]), values))
         return found
 
+    @abstractmethod
     def turned(self, name: str, values: np.ndarray) -> Iterator[Tensor]:
-        raise NotImplementedError
+        """Write the tower's queries, keys and values as the family's files have them."""
 
 
 class SmallQwen25(SmallQwen):
