@@ -95,7 +95,10 @@ async def with_adapter(
     found["contrasted"] = [
         token
         async for piece in model.complete(
-            prompt, sampler={"name": "contrast", "strength": 1.0, "share": 0}, max_tokens=4
+            prompt,
+            sampler={"name": "contrast", "strength": 1.0, "share": 0},
+            max_tokens=4,
+            seed=1,
         )
         for token in piece.token_ids
     ]
