@@ -39,11 +39,11 @@ def test_decoder_and_engine_equal_transformers(
         name: give() for name, give in source.constants(graph.config, graph.constants).items()
     }
 
+    loaded = wait(Graph.load(native.device, graph.program, constants))
+
     async def engine(chunks: list[tuple[list[int], int]]) -> np.ndarray:
-        loaded = await Graph.load(native.device, graph.program, constants)
         for tokens, start in chunks:
             (logits,) = await loaded.run([np.array([tokens]), np.array([start])])
-        loaded.unload()
         return logits[0]
 
     # As transformers gives them; the last layer's come normalised.
@@ -52,9 +52,7 @@ def test_decoder_and_engine_equal_transformers(
     residual = source.values.get("residual_multiplier", 1.0)  # what is held is divided by it
 
     async def engine_layers(tokens: list[int]) -> dict[str, np.ndarray]:
-        loaded = await Graph.load(native.device, graph.program, constants)
         found = await run_probed(loaded, [np.array([tokens]), np.array([0])], names)
-        loaded.unload()
         return {str(name): array[..., -1, :].reshape(-1) for name, array in found.items()}
 
     with torch.no_grad():
@@ -74,6 +72,7 @@ def test_decoder_and_engine_equal_transformers(
         chunks = [(tokens[:split][at : at + most], at) for at in range(0, split, most)]
         chunks += [([t], split + i) for i, t in enumerate(tokens[split:])]
         compare(f"engine, {length}", wait(engine(chunks)), wanted, EXACT_WEIGHTS)
+    loaded.unload()
 
 
 @pytest.mark.parametrize("quantisation", QUANTISATIONS)

@@ -26,8 +26,8 @@ from tests.runners import NativeRunner, Runner, wait
 
 pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
-LENGTHS = (5, 40, 130)
-STEPS = 32
+LENGTHS = (5, 40, 100)
+STEPS = 16
 WORST = 1e-4  # relative RMS of logits
 CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
 MAX_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
@@ -161,9 +161,10 @@ def test_from_a_gguf_natively(family: str, tmp_path: Path, native: NativeRunner)
 
 
 @pytest.mark.parametrize("family", IN_THE_PAGE)
-def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
+def test_from_a_gguf_in_the_page(family: str, tmp_path: Path, in_page: Runner) -> None:
+    """Natively their folders are asked above."""
     data = gguf_of(family, tmp_path / "x.gguf")
-    found = runner.run(
+    found = in_page.run(
         "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
     )
     compare(family, found)

@@ -71,7 +71,7 @@ async def both_texts(device: Device, where: str, texts: list[str]) -> list[list[
             for speculate in (False, "auto", True):
                 fields: dict[str, Any] = {
                     **settings,
-                    "max_tokens": 100,
+                    "max_tokens": 40,
                     "ignore_eos": True,
                     "speculate": speculate,
                 }

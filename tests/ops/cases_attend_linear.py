@@ -9,7 +9,7 @@ from py_runtime.base.dtypes import F32
 from py_runtime.program.writer import ProgramWriter
 from tests.golden import Case
 from tests.ops.cases_fused import CLOSE, Parts
-from tests.ops.cases_windows import LONG, SHORT, seen
+from tests.ops.cases_windows import FAR, LONG, SHORT, Past, seen
 
 
 def attend_linear_case(
@@ -22,6 +22,7 @@ def attend_linear_case(
     window: int | None = None,
     has_sinks: bool = False,
     adds: bool = True,  # a bias and a residual
+    filled: int = 0,  # so many positions are in the caches from the first call on
 ) -> Case:
     rng = np.random.default_rng(rows)
     context, most = max(sum(call) for call in calls), max(tokens for tokens, _ in calls)
@@ -37,6 +38,8 @@ def attend_linear_case(
     # Two starts, though the same: calls that see caches alike have rings, which forget.
     starts = [writer.symint_input(name) for name in ("start_pos", "start_again")]
     caches = [writer.state(name, (1, context, kv_heads, width), F32) for name in ("kc", "vc")]
+    generator = torch.Generator().manual_seed(rows)
+    past = Past(writer, caches, (1, context, kv_heads, width), filled, generator)
     how = (None, window, None, writer.constant("sinks", sinks) if has_sinks else None)
     attended, out = writer.tensor(q_dims, F32), writer.tensor((1, most, rows), F32)
     writer.op("inpage.windowed_attention.default", q, k, v, *caches, starts[0], *how, attended)
@@ -46,7 +49,8 @@ def attend_linear_case(
     name = f"linear of attention {kind} [{rows}, {heads} of {width}], window {window}"
     case = Case(name + ", sinks" * has_sinks, writer, CLOSE)
     held = [torch.zeros(context, kv_heads, width).double() for _ in range(2)]
-    for tokens, position in calls:
+    past.fill(held)
+    for at, (tokens, position) in enumerate(calls):
         given = [
             torch.from_numpy(rng.standard_normal((1, tokens, *dims)).astype(np.float32))
             for dims in ((heads, width), (kv_heads, width), (kv_heads, width), (rows,))
@@ -62,12 +66,15 @@ def attend_linear_case(
             scores = torch.cat((scores, extra), -1)
         wanted = torch.einsum("hsc,chd->shd", scores.softmax(-1)[..., :end], values)[None]
         summed = parts.sums(wanted.flatten(2))[0] + (given[3].double() if adds else 0)
-        case.call([*given, position, position], [wanted, summed])
+        case.call([*given, position, position, *past.inputs(at == 0)], [wanted, summed])
     return case
 
 
 def cases() -> Iterator[Case]:
     yield attend_linear_case("q8_0", 40, 4, 2, 16, SHORT)
     yield attend_linear_case("f32", 36, 3, 1, 12, SHORT, window=9, adds=False)
-    yield attend_linear_case("q4gsw", 48, 12, 2, 16, LONG)  # heads of a group fill two tiles
-    yield attend_linear_case("q8_0", 24, 4, 1, 8, LONG, window=300, has_sinks=True, adds=False)
+    # Heads of a group fill two tiles.
+    yield attend_linear_case("q4gsw", 48, 12, 2, 16, LONG, filled=FAR)
+    yield attend_linear_case(
+        "q8_0", 24, 4, 1, 8, LONG, window=300, has_sinks=True, adds=False, filled=FAR
+    )

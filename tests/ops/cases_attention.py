@@ -293,20 +293,25 @@ def with_live(mask_dims: tuple[int, ...], queries: int, keys: int) -> tuple[int,
     return (*lead, rows or queries, columns or keys)
 
 
-def window_both_ways(window: int, width: int, most: int, is_masked: bool) -> Case:
+def window_both_ways(
+    window: int, width: int, most: int, is_masked: bool, heads: int = 4, kv_heads: int = 2
+) -> Case:
     """See those less than a window away; a mask hides the last ones of the second text."""
     generator = torch.Generator().manual_seed(window)
     writer = ProgramWriter()
-    q = writer.input("q", (2, 4, most, width), F32, dynamic=(2,))
-    k, v = (writer.input(name, (2, 2, most, width), F32, dynamic=(2,)) for name in "kv")
+    q = writer.input("q", (2, heads, most, width), F32, dynamic=(2,))
+    k, v = (writer.input(name, (2, kv_heads, most, width), F32, dynamic=(2,)) for name in "kv")
     mask = writer.input("mask", (2, 1, 1, most), BOOL, dynamic=(3,)) if is_masked else None
-    out = writer.tensor((2, 4, most, width), F32)
+    out = writer.tensor((2, heads, most, width), F32)
     writer.op("inpage.window_sdpa.default", q, k, v, mask, None, window, out)
     writer.output(out)
     name = f"sdpa width {width} within {window} of {most}{', masked' if is_masked else ''}"
     case = Case(name, writer, ATTENTION_EXACTLY)
     for tokens in (most, 1, window, most // 2 + 1, most):
-        q, k, v = (torch.randn(2, heads, tokens, width, generator=generator) for heads in (4, 2, 2))
+        q, k, v = (
+            torch.randn(2, count, tokens, width, generator=generator)
+            for count in (heads, kv_heads, kv_heads)
+        )
         at = torch.arange(tokens)
         seen = ((at[:, None] - at).abs() < window)[None, None]
         visible = torch.ones(2, 1, 1, tokens, dtype=torch.bool)
@@ -344,4 +349,4 @@ def cases() -> Iterator[Case]:
     yield lowest_float_mask()
     yield window_both_ways(4, 16, 37, is_masked=True)
     yield window_both_ways(5, 10, 37, is_masked=False)
-    yield window_both_ways(65, 64, 600, is_masked=True)
+    yield window_both_ways(65, 64, 300, is_masked=True, heads=2, kv_heads=1)
