@@ -444,3 +444,19 @@ ROWS: dict[str, dict[str, Any]] = {
 FAMILIES: dict[str, dict[str, Any]] = {
     name: {key: value for key, value in row.items() if key != "gguf"} for name, row in ROWS.items()
 }
+# Between them these have every switch and every kernel.
+IN_THE_PAGE = (
+    "phi-4-mini",
+    "gemma 2",
+    "gemma 4",
+    "olmo 2",
+    "exaone 4 hybrid",
+    "lfm2",
+    "qwen3.5",
+    "qwen3-moe",
+    "gpt-oss",
+    "granite shared moe",
+    "granite 4 h moe",
+    "falcon-h1",
+    "nemotron-h",
+)

@@ -19,7 +19,7 @@ from py_runtime.decoder.config_json import MIN_CHUNK
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from py_runtime.model import Model
 from tests.export.checkpoints import make_model, save_checkpoint
-from tests.export.family_configs import FAMILIES, SIZES
+from tests.export.family_configs import FAMILIES, IN_THE_PAGE, SIZES
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.gguf import in_runtime
 from tests.runners import NativeRunner, Runner, wait
@@ -43,22 +43,6 @@ WITH_SCALED_QUERIES = ("ministral 3",)  # prompts reach beyond the original cont
 GRANITE_MIXTURES = ("granite 3 moe", "granite shared moe", "granite 4 moe")
 MAMBAS = ("granite 4 h", "granite 4 h moe", "falcon-h1", "falcon-h1 with norms", "nemotron-h")
 HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe", "lfm2-moe", "gpt-oss", *GRANITE_MIXTURES)
-# Between them these have every switch and every kernel.
-IN_THE_PAGE = (
-    "phi-4-mini",
-    "gemma 2",
-    "gemma 4",
-    "olmo 2",
-    "exaone 4 hybrid",
-    "lfm2",
-    "qwen3.5",
-    "qwen3-moe",
-    "gpt-oss",
-    "granite shared moe",
-    "granite 4 h moe",
-    "falcon-h1",
-    "nemotron-h",
-)
 
 
 def prompts() -> list[list[int]]:

@@ -5,7 +5,7 @@ import pytest
 from tests.ops.launched_products import PAGE, with_tables
 
 
-@pytest.mark.thorough  # plans 150 programs for ten devices
+@pytest.mark.thorough  # plans dozens of programs for all kinds of devices
 def test_the_page_has_the_combinations_that_are_launched() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert with_tables(page) == page, "python -m tests.ops.launched_products writes the tables"
