@@ -16,7 +16,7 @@ FOLDER = ROOT / "models" / "SmolLM2-135M-Instruct"
 # what takes several chunks. The CPU has all prompts (cpu/test_models.py); test_user.py has two.
 LENGTHS = {"native": (1, 7, 64), "page": (7, 300)}
 PROMPTS = {"native": (0,), "page": (3,)}
-STEPS = {"native": 64, "page": 16}
+STEPS = {"native": 24, "page": 16}
 CLEAR_MARGIN = 0.01  # below it torch's own next token is a coin's toss
 
 REST = 64 << 20  # bytes of GPU memory beside the weights and the cache

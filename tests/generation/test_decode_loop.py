@@ -122,7 +122,7 @@ def test_a_large_vocabulary(native: NativeRunner) -> None:
     logits = np.random.default_rng(1).standard_normal(49_152).astype(np.float32) * 4
     settings = {"temperature": 1.1, "top_k": 40, "top_p": 0.95}
     tokens = native.run(
-        CASES, "draw", logits=logits, settings=settings, prompt=[], seed=2, draws=512
+        CASES, "draw", logits=logits, settings=settings, prompt=[], seed=2, draws=160
     )
     probabilities = distribution(logits, chosen(settings), TokenHistory([], len(logits)))
     statistic, freedom = chi_square(tokens, probabilities)
