@@ -77,7 +77,8 @@ CHAT = "return inpage.chat.completions.create({ messages: [{ role: 'user', conte
 def test_the_page_gives_the_same(page: ApiPage, torchs: np.ndarray) -> None:
     loaded: dict[str, Any] = page.run("return inpage.load(given)", NAME)
     assert loaded["is_encoder"]
-    check(np.array(page.run(CREATE, [*TEXTS, LONG])), torchs)
+    few = [*range(8), -1]
+    check(np.array(page.run(CREATE, [*TEXTS[:8], LONG])), torchs[few])
     error = page.fails(CHAT)
     assert error["code"] == "invalid_request"
     assert f"{NAME} is a text encoder" in error["message"]
