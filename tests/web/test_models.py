@@ -32,27 +32,32 @@ def models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models
 
 
+@pytest.fixture(scope="module")
+def address(models: Path) -> Iterator[str]:
+    """Serve a site with these models."""
+    with serving("--models", str(models)) as address:
+        yield address
+
+
 @contextmanager
-def opened(browser: Browser, models: Path, device: str) -> Iterator[User]:
-    """Open a page of a site with these models."""
-    with serving("--models", str(models), device=device) as address:
-        context = browser.new_context()
-        user = User(context.new_page(), address)
-        user.open()
-        yield user
-        context.close()
+def opened(browser: Browser, url: str) -> Iterator[User]:
+    context = browser.new_context()
+    user = User(context.new_page(), url)
+    user.open()
+    yield user
+    context.close()
 
 
 @pytest.fixture(scope="module")
-def user(browser: Browser, models: Path) -> Iterator[User]:
-    with opened(browser, models, "cpu") as user:
+def user(browser: Browser, address: str) -> Iterator[User]:
+    with opened(browser, address) as user:
         yield user
 
 
 @pytest.fixture(scope="module")
-def gpu_user(browser: Browser, models: Path) -> Iterator[User]:
+def gpu_user(browser: Browser, address: str) -> Iterator[User]:
     """Open a page on the GPU, where no model is loaded."""
-    with opened(browser, models, "gpu") as user:
+    with opened(browser, f"{address}?device=gpu") as user:
         yield user
 
 
@@ -150,7 +155,7 @@ def test_this_machine_shows_the_kernels_and_what_chose_them(user: User, panel: L
 def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
     """The engine may be started anew while it is asked."""
     user.page.evaluate("""async () => {
-        const {loadFrom} = await import("/ui/models.js");
+        const {loadFrom} = await import("/ui/models/models.js");
         const {models, stored} = inpage;
         inpage.models = inpage.stored = () => Promise.reject(new Error("it has ended"));
         await loadFrom("models/Toy/", "Toy");
@@ -164,8 +169,8 @@ def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
 def test_only_a_download_can_be_paused(user: User, panel: Locator) -> None:
     """Nothing else that is loaded meanwhile changes that."""
     words = user.page.evaluate("""async () => {
-        const {loadModel} = await import("/ui/model_panel.js");
-        const {loadFrom} = await import("/ui/models.js");
+        const {loadModel} = await import("/ui/models/panel.js");
+        const {loadFrom} = await import("/ui/models/models.js");
         const {load} = inpage;
         const begun = [];
         inpage.load = () => new Promise(end => begun.push(end));
