@@ -11,12 +11,13 @@ from py_runtime.tokens import StreamDecoder, TextError, Tokenizer
 from tests.tokens.corpus import SIZE, lines
 from tests.tokens.reference import (
     NAMES,
+    SMOLLM2,
     reference,
     reference_ids,
     reference_texts,
     tokenizer_file,
 )
-from tests.tokens.styles import ODDITIES
+from tests.tokens.styles import ODDITIES, STYLES
 
 pytestmark = [pytest.mark.thorough]
 
@@ -51,7 +52,7 @@ def texts(name: str) -> list[str]:
     They begin at different lines, so that among them they have all.
     """
     is_oddity = name in [maker.__name__ for maker in ODDITIES]
-    return lines()[NAMES.index(name) % 2 :: 8 if is_oddity else 2]
+    return lines()[[SMOLLM2, *STYLES].index(name) % 2 :: 8 if is_oddity else 2]
 
 
 @pytest.fixture(scope="module")
