@@ -380,7 +380,8 @@ export interface LoadedModel {
     lanes: number;
     storage_buffers: number;
     binding_bytes: number;
-    f16_kv: boolean;
+    /** The type of caches of keys and values. */
+    kv: KvType;
     cpu: boolean;
     /** The arithmetic of products with quantised weights, unless kernels are portable or the CPU's: "bytes", "f32" or "f16". */
     one_token: string;

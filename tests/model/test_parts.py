@@ -217,12 +217,11 @@ def test_both_must_be_small(rms: float, worst: float, is_ok: bool) -> None:
 
 def test_caches_of_halves_may_differ_more_and_products_most() -> None:
     def precision(**target: Any) -> Precision:
-        graph: Any = SimpleNamespace(target=KernelTarget(wide=True, **target))
-        return precision_of(SimpleNamespace(graph=graph))  # type: ignore[arg-type]
+        return precision_of(KernelTarget(wide=True, **target))
 
     assert precision() is FLOATS
-    assert precision(f16_kv=True) is HALVES
-    in_halves = precision(f16_kv=True, one_token="f16", many_tokens="f16")
+    assert precision(kv="f16") is HALVES
+    in_halves = precision(kv="f16", one_token="f16", many_tokens="f16")
     assert in_halves.relative_rms > HALVES.relative_rms
     assert in_halves.clear_margin == HALVES.clear_margin == pytest.approx(10 * FLOATS.clear_margin)
 

@@ -1,12 +1,13 @@
-"""A pass that stores key and value caches as f16 where the adapter supports it.
+"""A pass that stores key and value caches in the target's type: floats, halves, or blocks.
 
-That halves their memory and what attention reads. A cache that anything but attention reads stays
-as it is, and so does its partner.
+Halves take half the memory and half of what attention reads, blocks of 8 or 4 bits a quarter or an
+eighth and a little more. A cache that anything but attention reads stays as it is, and so does its
+partner.
 """
 
 from dataclasses import replace
 
-from py_runtime.base.dtypes import F16, F32
+from py_runtime.base.dtypes import CACHE_DTYPES, F32, DType
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import OpCall, Program, TensorValue, op_names
@@ -17,25 +18,32 @@ ATTENTION = (
     op_names.QKV_ROTARY_CACHE,
     "inpage.attend_linear.default",
 )
-AT_ONCE = 4  # halves that kernels read at a time
+AT_ONCE = 4  # values that kernels read at a time
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """Turn f32 caches of keys and values into f16 if the target says so."""
-    if not target.f16_kv:
+    """Turn f32 caches of keys and values into the type that the target says."""
+    dtype = CACHE_DTYPES[target.kv]
+    if dtype is F32:
         return program
-    halved = _caches(program)
+    typed = _caches(program, dtype)
     values = tuple(
-        replace(value, dtype=F16)
-        if isinstance(value, TensorValue) and value_id in halved
+        replace(value, dtype=dtype)
+        if isinstance(value, TensorValue) and value_id in typed
         else value
         for value_id, value in enumerate(program.values)
     )
     return replace(program, values=values)
 
 
-def _caches(program: Program) -> set[int]:
-    found = {value_id for value_id, value in enumerate(program.values) if _is_cache(value)}
+def caches_of(program: Program) -> set[int]:
+    """Return the values that attention takes for caches."""
+    return {value_id for call in program.ops for value_id in _pair(call)}
+
+
+def _caches(program: Program, dtype: DType) -> set[int]:
+    values = enumerate(program.values)
+    found = {value_id for value_id, value in values if _can_be(value, dtype)}
     found -= set(program.outputs)
     pairs = []
     for call in program.ops:
@@ -47,13 +55,15 @@ def _caches(program: Program) -> set[int]:
     return found
 
 
-def _is_cache(value: object) -> bool:
+def _can_be(value: object, dtype: DType) -> bool:
+    """Return whether a value is a cache whose rows the type can hold."""
     return (
         isinstance(value, TensorValue)
         and value.state
         and value.dtype is F32
         and len(value.dims) >= 3
         and value.dims[-1] % AT_ONCE == 0
+        and value.dims[-2] * value.dims[-1] % dtype.block == 0
     )
 
 
