@@ -24,12 +24,15 @@ AT_ONCE = 4  # values that kernels read at a time
 def run(program: Program, target: KernelTarget) -> Program:
     """Turn f32 caches of keys and values into the type that the target says."""
     dtype = CACHE_DTYPES[target.kv]
-    if dtype is F32:
-        return program
-    typed = _caches(program, dtype)
+    return program if dtype is F32 else typed(program, dtype)
+
+
+def typed(program: Program, dtype: DType) -> Program:
+    """Return the program with all caches of a type that can be."""
+    caches = _caches(program, dtype)
     values = tuple(
         replace(value, dtype=dtype)
-        if isinstance(value, TensorValue) and value_id in typed
+        if isinstance(value, TensorValue) and value_id in caches
         else value
         for value_id, value in enumerate(program.values)
     )
@@ -62,9 +65,13 @@ def _can_be(value: object, dtype: DType) -> bool:
         and value.state
         and value.dtype is F32
         and len(value.dims) >= 3
-        and value.dims[-1] % AT_ONCE == 0
-        and value.dims[-2] * value.dims[-1] % dtype.block == 0
+        and holds_rows(dtype, *value.dims[-2:])
     )
+
+
+def holds_rows(dtype: DType, heads: int, width: int) -> bool:
+    """Return whether a type can hold rows of so many heads."""
+    return width % AT_ONCE == 0 and heads * width % dtype.block == 0
 
 
 def _pair(call: OpCall) -> tuple[int, ...]:
