@@ -15,7 +15,7 @@ from py_runtime.model import AnyModel, Encoder
 
 
 class Wanted(NamedTuple):
-    """What a load asked for, beside the device."""
+    """The wishes of a load, beside the device."""
 
     kernels: str | None = None
     kv: str | None = None
