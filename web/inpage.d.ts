@@ -398,7 +398,7 @@ export interface LoadedModel {
     /** The times of a layer of the model's sizes, for one token and for 128; empty where nothing was compared. */
     measured: { kernels: Kernels; one_token_us: number; many_tokens_us: number }[];
   };
-  /** How keys and values of the context are kept, and who chose that: "usual" or "asked for"; null for text encoders. */
+  /** How keys and values of the context are kept, and who chose that: "usual", "asked for" or, where the usual one does not fit, "memory"; null for text encoders. */
   kv: { type: KvType; chosen: string } | null;
   device: Device;
   adapters: AppliedAdapter[];
@@ -737,7 +737,7 @@ export interface VerifyReport {
 }
 
 export interface Notice {
-  kind: "storage" | "device_lost" | "models" | "moved" | "recovered";
+  kind: "storage" | "device_lost" | "models" | "moved" | "recovered" | "memory";
   /** What it says, and the same in English. */
   code: string;
   facts: EngineMessage["facts"];

@@ -59,6 +59,8 @@ class TerminalChat:
         tell(f"loading {self._where} on {adapter_name(device)}")
         model = await Model.load(device, self._where, self._status.show_load, kv=self._kv)
         self._status.clear()
+        if model.caches.said is not None:
+            tell(worded(model.caches.said))
         try:
             for where, strength in self._adapters:
                 await model.adapters.load(where, strength)

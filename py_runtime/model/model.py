@@ -171,7 +171,7 @@ class Model(Overlaid):
         constants = store.constants(folder)
         kernels = await choose_kernels(device, notes, wanted_kernels, folder.program)
         usual = kernels.target.kv
-        caches = choose_cache_type(folder.manifest.name, folder.program, usual, wanted_caches)
+        caches = choose_cache_type(folder, device, usual, wanted_caches)
         kernels = kernels.with_caches(caches.name)
         graph = await Graph.load(
             device, folder.program, constants, meter, kernels.target, compile_later=compile_later
@@ -202,7 +202,7 @@ class Model(Overlaid):
         program = self.folder.program
         kernels = await choose_kernels(device, notes, wanted, program)
         usual = kernels.target.kv
-        self.caches = choose_cache_type(self.manifest.name, program, usual, self.caches.wanted)
+        self.caches = choose_cache_type(self.folder, device, usual, self.caches.wanted)
         self.kernels = kernels.with_caches(self.caches.name)
         constants = self.store.constants(self.folder)
         target = self.kernels.target

@@ -3,16 +3,21 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from py_runtime.base import notices
 from py_runtime.base.dtypes import CACHE_DTYPES, F32, Q4, Q8
-from py_runtime.base.errors import RequestError
+from py_runtime.base.errors import GpuOutOfMemoryError, RequestError
+from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.gpu import Device
 from py_runtime.graph.state_backup import StateBackup
 from py_runtime.model import Model, load_model
 from py_runtime.model.cache_type import CacheType, choose_cache_type
+from py_runtime.model.requirements import CPU_MARGIN
 from py_runtime.model.verify import verify
 from py_runtime.passes.type_caches import caches_of
 from py_runtime.program.writer import ProgramWriter
@@ -115,6 +120,15 @@ def attention(heads: int, width: int, is_read: bool = False) -> ProgramWriter:
     return writer
 
 
+ROOM = dict.fromkeys(NEEDED_LIMITS, 1 << 30)
+GPU: Any = SimpleNamespace(bytes_left=None, limits=ROOM)
+
+
+def folder_of(writer: ProgramWriter, gpu_bytes: int = 0) -> Any:
+    manifest = SimpleNamespace(name="M", gpu_bytes=gpu_bytes, size=gpu_bytes)
+    return SimpleNamespace(program=writer.program(), manifest=manifest)
+
+
 @pytest.mark.parametrize(
     ("writer", "kv", "fault"),
     [
@@ -126,20 +140,66 @@ def attention(heads: int, width: int, is_read: bool = False) -> ProgramWriter:
 )
 def test_caches_that_cannot_have_a_type_say_why(writer: ProgramWriter, kv: str, fault: str) -> None:
     with pytest.raises(RequestError, match=fault) as refused:
-        choose_cache_type("M", writer.program(), F32.name, kv)
+        choose_cache_type(folder_of(writer), GPU, F32.name, kv)
     assert refused.value.param == "kv"
 
 
 def test_what_is_not_asked_for_is_as_usual() -> None:
     for usual in ("f32", "f16"):
-        chosen = choose_cache_type("M", attention(2, 16).program(), usual, None)
+        chosen = choose_cache_type(folder_of(attention(2, 16)), GPU, usual, None)
         assert (chosen, chosen.wanted) == (CacheType(usual, "usual"), None)
-    asked = choose_cache_type("M", attention(2, 6).program(), "f16", "f32")
+    asked = choose_cache_type(folder_of(attention(2, 6)), GPU, "f16", "f32")
     assert (asked, asked.wanted) == (CacheType("f32", "asked for"), "f32")
     plain = ProgramWriter()
     x = plain.input("x", (4,), F32)
     plain.output(x)
-    assert choose_cache_type("M", plain.program(), F32.name, "q8") == CacheType("f32", "usual")
+    assert choose_cache_type(folder_of(plain), GPU, F32.name, "q8") == CacheType("f32", "usual")
+
+
+# Where memory is short ---------------------------------------------------------------------------
+
+VALUES = 2 * 16 * 2 * 16  # of both caches
+WEIGHTS = 1000
+
+
+@pytest.mark.parametrize(
+    ("missing", "chosen"),  # bytes that the usual type would take too many
+    [(0, "f32"), (1, "f16"), (2 * VALUES, "f16"), (2 * VALUES + 1, "q8"), (3 * VALUES, "q4")],
+)
+def test_the_finest_type_that_a_processor_has_room_for_is_chosen_and_told(
+    missing: int, chosen: str
+) -> None:
+    left = WEIGHTS + 4 * VALUES + CPU_MARGIN - missing
+    device: Any = SimpleNamespace(bytes_left=left, limits={"max_buffer_size": 1 << 32})
+    told: list[notices.Notice] = []
+    end = notices.listen(told.append)
+    try:
+        folder = folder_of(attention(2, 16), WEIGHTS + 4 * VALUES)
+        found = choose_cache_type(folder, device, F32.name, None)
+    finally:
+        end()
+    assert (found.name, found.wanted) == (chosen, None)
+    is_smaller = chosen != "f32"
+    assert [each["kind"] for each in told] == ["memory"] * is_smaller
+    if is_smaller:
+        assert f"M keeps its context as {chosen} instead of f32" in told[0]["text"]
+
+
+def test_a_processor_without_room_for_any_type_refuses() -> None:
+    device: Any = SimpleNamespace(bytes_left=CPU_MARGIN, limits={"max_buffer_size": 1 << 32})
+    folder = folder_of(attention(2, 16), WEIGHTS + 4 * VALUES)
+    with pytest.raises(GpuOutOfMemoryError, match=r"M needs .* of memory"):
+        choose_cache_type(folder, device, F32.name, None)
+
+
+def test_a_cache_too_large_for_a_buffer_of_the_graphics_card_takes_less() -> None:
+    limits = dict.fromkeys(NEEDED_LIMITS, VALUES)  # of one cache: two bytes each
+    device: Any = SimpleNamespace(bytes_left=None, limits=limits)
+    assert choose_cache_type(folder_of(attention(2, 16)), device, "f32", None).name == "f16"
+    limits[NEEDED_LIMITS[0]] = VALUES - 1
+    assert choose_cache_type(folder_of(attention(2, 16)), device, "f16", None).name == "q8"
+    limits[NEEDED_LIMITS[0]] = 1  # the device itself refuses
+    assert choose_cache_type(folder_of(attention(2, 16)), device, "f32", None).why == "usual"
 
 
 def test_a_type_that_is_not_known_is_refused_before_anything_is_opened(cpu: CpuRunner) -> None:

@@ -314,7 +314,7 @@ def test_files_beside_others() -> None:
 def test_what_a_cpu_must_have_left(held: int, size: int) -> None:
     """Files stand for what the graph holds, where nobody counted that."""
     requires = SimpleNamespace(features=[], limits={})
-    manifest = SimpleNamespace(name="m", requires=requires, gpu_bytes=held, size=size)
+    manifest = SimpleNamespace(name="m", requires=requires, least_gpu_bytes=held, size=size)
 
     def check(left: int, freed: int = 0) -> None:
         device = SimpleNamespace(bytes_left=left, limits={"max_buffer_size": 4_000_000_000})
