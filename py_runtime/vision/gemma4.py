@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from py_runtime.base.dtypes import F32, I64
-from py_runtime.base.shapes import Dims
+from py_runtime.base.shapes import Dims, numel
 from py_runtime.base.short_texts import short
 from py_runtime.decoder.block_ops import BlockOps
 from py_runtime.decoder.gguf_words import GgufKeys
@@ -156,10 +156,10 @@ class Gemma4(Sight):
     # Tensors -----------------------------------------------------------------------------------
 
     def completed(self, stored: Mapping[str, Dims]) -> "Gemma4":
-        _, positions, _ = stored.get("v.position_embd.weight", (0, 0, 0))
+        _, *of_a_table = stored.get("v.position_embd.weight", (0, 0))
         return replace(
             self,
-            positions=positions,
+            positions=numel(tuple(of_a_table)) // self.width,
             is_clipped="v.blk.0.attn_q.input_min" in stored,
             is_standard="v.std_bias" in stored,
         )
