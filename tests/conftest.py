@@ -46,9 +46,9 @@ from tools.files import ROOT
 
 START_SECONDS = 120
 # In pages of a few tests V8's first compilers are enough, of WebAssembly and of JavaScript: the
-# others would take a second for Python's main loop, and a sixth of the rest, in each of them. Pages
-# that all tests share have them all: runners.py.
-ONE_COMPILER = "--js-flags=--liftoff-only --no-maglev --no-turbofan"
+# others would take a second for Python's main loop, and a tenth of the rest, in each of them; so do
+# the collector's own threads. Pages that all tests share have them all: runners.py.
+ONE_COMPILER = "--js-flags=--liftoff-only --no-maglev --no-turbofan --single-threaded-gc"
 expect.set_options(timeout=PATIENCE)  # a busy machine is not the page's fault
 # Nor is it one of the code, and every run tries the same.
 settings.register_profile(
