@@ -128,7 +128,7 @@ def test_a_page_with_hostile_chats_opens_again(desk: Desk) -> None:
 
 
 def test_a_chat_of_many_messages_is_shown_in_slices(desk: Desk) -> None:
-    user, many = desk.tab(), 600
+    user, many = desk.tab(), 1500
     user.page.evaluate(WATCH_MESSAGES)
     user.import_chats(chat_of(*(f"*message* {at}" for at in range(many))))
     expect(user.page.locator("#messages > article")).to_have_count(many)
