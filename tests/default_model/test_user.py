@@ -1,4 +1,7 @@
-"""The default model in the page, used as a user would: its words are torch's words."""
+"""The default model in the page, used as a user would: its words are torch's words.
+
+On the GPU in the page its numbers are torch's in test_goldens.py.
+"""
 
 from collections.abc import Iterator
 
@@ -32,11 +35,6 @@ model._generate = generate
 
 pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.timeout(900)]
 
-# On the GPU the page has all kernels as users have them, which takes a software one minutes.
-on_both_devices = pytest.mark.parametrize(
-    "user", ["cpu", pytest.param("gpu", marks=pytest.mark.thorough)], indirect=True
-)
-
 
 @pytest.fixture(scope="module")
 def goldens() -> dict[str, np.ndarray]:
@@ -49,10 +47,10 @@ def torchs_answer(goldens: dict[str, np.ndarray]) -> str:
     return tokenizer.decode(goldens["continuation_0"].tolist()[:WORDS])
 
 
-@pytest.fixture(scope="module", params=["cpu"])
-def user(request: pytest.FixtureRequest, browser: Browser) -> Iterator[User]:
+@pytest.fixture(scope="module")
+def user(browser: Browser) -> Iterator[User]:
     """Start a visit; the tests below may follow each other, and none needs another."""
-    with serving(device=request.param) as address:
+    with serving() as address:
         context = browser.new_context()
         user = User(context.new_page(), address)
         user.open()
@@ -63,7 +61,6 @@ def user(request: pytest.FixtureRequest, browser: Browser) -> Iterator[User]:
         context.close()
 
 
-@on_both_devices
 def test_an_answer_is_torchs_and_regenerating_gives_it_again(
     user: User, torchs_answer: str
 ) -> None:
@@ -88,7 +85,6 @@ def test_stop_and_a_second_turn(user: User) -> None:
     expect(user.answers).to_have_count(before + 2)
 
 
-@on_both_devices
 def test_a_lost_device_changes_no_word(user: User, torchs_answer: str) -> None:
     user.new_chat()
     user.page.evaluate("code => inpage.python(code)", LOSE_THE_DEVICE)

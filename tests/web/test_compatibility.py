@@ -21,7 +21,7 @@ GPU.prototype.requestAdapter = async function (options) {
 
 
 @pytest.fixture
-def page(browser_type: BrowserType, toy_site_url: str) -> Iterator[Page]:
+def page(browser_type: BrowserType, gpu_toy_site_url: str) -> Iterator[Page]:
     """Open the page of a machine without a core adapter."""
 
     def hide_core_adapters(route: Route) -> None:
@@ -32,13 +32,14 @@ def page(browser_type: BrowserType, toy_site_url: str) -> Iterator[Page]:
     browser = browser_type.launch(executable_path=executable, args=list(FLAGS))
     page = browser.new_page()
     page.route("**/worker.js", hide_core_adapters)
-    page.goto(toy_site_url)
+    page.goto(gpu_toy_site_url)
     yield page
     browser.close()
 
 
 def test_the_model_computes_as_torch_does(page: Page) -> None:
     report = page.evaluate("inpage.ready")
+    assert report["device"]["kind"] == "gpu"
     # Not even subgroups, which its Vulkan has; clocks compute nothing.
     assert set(report["features"]) <= {"timestamp-query"}
     page.evaluate("name => inpage.load(name).then(() => null)", NAME)
