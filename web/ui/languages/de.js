@@ -62,6 +62,33 @@ export const texts = {
   "nothing": "nichts",
   "What answers at {0} is no MCP server over streamable HTTP: it answered with {1}. The address often ends with /mcp.": "Was unter {0} antwortet, ist kein MCP-Server über Streamable HTTP: Die Antwort war {1}. Die Adresse endet oft mit /mcp.",
 
+  // Answers in JSON
+  "Answer in JSON…": "In JSON antworten…",
+  "Answers in JSON": "Antworten in JSON",
+  "Answer in JSON in this chat": "In diesem Chat in JSON antworten",
+  "Change what the JSON looks like": "Einstellen, wie das JSON aussieht",
+  "Stop answering in JSON": "Nicht mehr in JSON antworten",
+  "For data that a program reads, or that you copy into a table. Every answer is valid JSON, whichever model writes it.": "Für Daten, die ein Programm liest oder die du in eine Tabelle kopierst. Jede Antwort ist gültiges JSON, egal welches Modell sie schreibt.",
+  "JSON schema": "JSON-Schema",
+  "Paste a JSON schema, or leave this empty for any JSON object.": "Füge ein JSON-Schema ein, oder lass das Feld leer für ein beliebiges JSON-Objekt.",
+  "Examples:": "Beispiele:",
+  "Mood of a text": "Stimmung eines Textes",
+  "List of tasks": "Aufgabenliste",
+  "The model is shown the schema after the system prompt.": "Das Modell bekommt das Schema nach dem Systemprompt zu lesen.",
+  "Check": "Prüfen",
+  "Checking…": "Wird geprüft…",
+  "This schema is supported.": "Dieses Schema wird unterstützt.",
+  "This is not valid JSON: look at line {0}.": "Das ist kein gültiges JSON: Sieh in Zeile {0} nach.",
+  "This is not valid JSON.": "Das ist kein gültiges JSON.",
+  "A JSON schema is an object: it begins with “{” and ends with “}”.": "Ein JSON-Schema ist ein Objekt: Es beginnt mit „{“ und endet mit „}“.",
+  "This chat has tools on. They are turned off when you turn this on: a model cannot use tools while it answers in JSON.": "In diesem Chat sind Werkzeuge an. Sie werden ausgeschaltet, wenn du das hier einschaltest: Ein Modell kann keine Werkzeuge verwenden, während es in JSON antwortet.",
+  "Tools are off in this chat now: a model cannot use tools while it answers in JSON.": "Werkzeuge sind in diesem Chat jetzt aus: Ein Modell kann keine verwenden, während es in JSON antwortet.",
+  "Answers in this chat are in JSON. That is turned off when you turn tools on: a model cannot use tools while it answers in JSON.": "In diesem Chat wird in JSON geantwortet. Das wird ausgeschaltet, wenn du Werkzeuge einschaltest: Ein Modell kann keine verwenden, während es in JSON antwortet.",
+  "Answers in JSON are off in this chat now: a model cannot use tools while it answers in JSON.": "In diesem Chat wird jetzt nicht mehr in JSON geantwortet: Ein Modell kann dabei keine Werkzeuge verwenden.",
+  "Valid against the schema": "Entspricht dem Schema",
+  "Valid JSON": "Gültiges JSON",
+  "The JSON is cut off, so it is not valid.": "Das JSON ist abgeschnitten und darum nicht gültig.",
+
   // The list of chats, and the head of the page
   "inpage": "inpage",
   "Skip to the message field": "Zum Nachrichtenfeld springen",
@@ -1259,7 +1286,7 @@ export const messages = {
   hub_answered: "der Hub hat auf die Anfrage nach {what} mit {status} geantwortet: Versuche es später noch einmal",
 
   // Answers in JSON
-  json_room: "für die kürzeste Antwort, die das Schema erlaubt, braucht es {needed} Tokens, und Platz ist für {room}: Erhöhe „Höchstlänge“ in den Einstellungen, oder kürze den Chat",
+  json_room: "für die kürzeste Antwort, die das Schema erlaubt, braucht es {needed} Tokens, und Platz ist für {room}: Erhöhe „Max. Tokens“ in den Einstellungen, oder kürze den Chat",
   json_cannot_continue: "diese Antwort kann nicht fortgesetzt werden: Was schon dasteht, passt nicht zum Schema",
 
   // JSON schemas
