@@ -9,7 +9,7 @@ import { saveChat } from "./chat_storage.js";
 import { isImage, lastPartOf, newChat, pathOf, shown, titleOf, wholeOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
-import { jsonBlock } from "./markdown/json.js";
+import { jsonBlock } from "./json/block.js";
 import { splitReasoning } from "./markdown/reasoning.js";
 import { renderWhole } from "./markdown/view.js";
 import { copyText, notify } from "./notices.js";

@@ -67,7 +67,7 @@ export const texts = {
   "Answers in JSON": "Antworten in JSON",
   "Answer in JSON in this chat": "In diesem Chat in JSON antworten",
   "Change what the JSON looks like": "Einstellen, wie das JSON aussieht",
-  "Stop answering in JSON": "Nicht mehr in JSON antworten",
+  "Turn off answers in JSON": "Antworten in JSON ausschalten",
   "For data that a program reads, or that you copy into a table. Every answer is valid JSON, whichever model writes it.": "Für Daten, die ein Programm liest oder die du in eine Tabelle kopierst. Jede Antwort ist gültiges JSON, egal welches Modell sie schreibt.",
   "JSON schema": "JSON-Schema",
   "Paste a JSON schema, or leave this empty for any JSON object.": "Füge ein JSON-Schema ein, oder lass das Feld leer für ein beliebiges JSON-Objekt.",

@@ -10,7 +10,7 @@ import { copyOf, directionOf, isInUse, page, plain } from "../elements.js";
 import { emit } from "../events.js";
 import { lazy, library, script } from "../lazy.js";
 import { isRenderable, options, renderMarkdown } from "./html.js";
-import { jsonBlock } from "./json.js";
+import { jsonBlock } from "../json/block.js";
 import { folded } from "./reasoning.js";
 import { t } from "../wording.js";
 

@@ -1,10 +1,10 @@
 // Answers in JSON: below each stands whether it is whole, and so follows its schema.
 
-/** @import { ChatMessage } from "./chats.js" */
+/** @import { ChatMessage } from "../chats.js" */
 
-import { writtenElsewhere } from "./answers.js";
-import { styleSheet } from "./elements.js";
-import { t } from "./wording.js";
+import { writtenElsewhere } from "../answers.js";
+import { styleSheet } from "../elements.js";
+import { t } from "../wording.js";
 
 const loadStyles = styleSheet("json.css");
 

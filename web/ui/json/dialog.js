@@ -1,11 +1,11 @@
 // The dialog about answers in JSON: whether a chat's answers are, and the schema that they follow. What the engine does not
 // support of a schema is said beside it, and such a schema is not taken.
 
-import { formatOf } from "./answers.js";
-import { setInChat } from "./chat_storage.js";
-import { shown } from "./chats.js";
-import { page, styleSheet } from "./elements.js";
-import { faultOf, t } from "./wording.js";
+import { formatOf } from "../answers.js";
+import { setInChat } from "../chat_storage.js";
+import { shown } from "../chats.js";
+import { page, styleSheet } from "../elements.js";
+import { faultOf, t } from "../wording.js";
 
 const { checkJson, json: dialog, jsonExamples, jsonFault, jsonForm, jsonSchema: field, jsonSound: state, jsonTools, useJson } = page;
 const loadStyles = styleSheet("json.css");
