@@ -5,6 +5,7 @@ import { formatOf } from "../answers.js";
 import { setInChat } from "../chat_storage.js";
 import { shown } from "../chats.js";
 import { page, styleSheet } from "../elements.js";
+import { faultyLine } from "./line.js";
 import { faultOf, t } from "../wording.js";
 
 const { checkJson, json: dialog, jsonExamples, jsonFault, jsonForm, jsonSchema: field, jsonSound: state, jsonTools, useJson } = page;
@@ -66,22 +67,12 @@ async function faultIn(text) {
   try {
     const schema = JSON.parse(text || "{}");
     if (typeof schema !== "object" || !schema || Array.isArray(schema)) return t`A JSON schema is an object: it begins with “{” and ends with “}”.`;
-  } catch (error) {
-    const line = lineOf(/** @type {Error} */ (error).message, text);
-    return line ? t`This is not valid JSON: look at line ${line}.` : t`This is not valid JSON.`;
+  } catch {
+    return t`This is not valid JSON: look at line ${faultyLine(text)}.`;
   }
   /** @type {{ place: string, reason?: string, facts: {}, message: string } | null} */
   const fault = await inpage.call("check_format", formatOf(text));
   return fault ? [fault.place, faultOf(fault)].filter(Boolean).join(": ") : "";
-}
-
-/** Finds the line that a browser complains about; 0 where it does not say. @type {(complaint: string, text: string) => number} */
-function lineOf(complaint, text) {
-  const [, line] = /line (\d+)/.exec(complaint) ?? [];
-  const [, position] = /position (\d+)/.exec(complaint) ?? [];
-  if (line) return Number(line);
-  const before = position ? text.slice(0, Number(position)) : /end of/.test(complaint) ? text : undefined;
-  return before === undefined ? 0 : before.split("\n").length;
 }
 
 /** Takes what stands in the dialog, where it can be; whether it could. */

@@ -79,7 +79,6 @@ export const texts = {
   "Checking…": "Wird geprüft…",
   "This schema is supported.": "Dieses Schema wird unterstützt.",
   "This is not valid JSON: look at line {0}.": "Das ist kein gültiges JSON: Sieh in Zeile {0} nach.",
-  "This is not valid JSON.": "Das ist kein gültiges JSON.",
   "A JSON schema is an object: it begins with “{” and ends with “}”.": "Ein JSON-Schema ist ein Objekt: Es beginnt mit „{“ und endet mit „}“.",
   "This chat has tools on. They are turned off when you turn this on: a model cannot use tools while it answers in JSON.": "In diesem Chat sind Werkzeuge an. Sie werden ausgeschaltet, wenn du das hier einschaltest: Ein Modell kann keine Werkzeuge verwenden, während es in JSON antwortet.",
   "Tools are off in this chat now: a model cannot use tools while it answers in JSON.": "Werkzeuge sind in diesem Chat jetzt aus: Ein Modell kann keine verwenden, während es in JSON antwortet.",
