@@ -80,8 +80,7 @@ def test_answers_follow_the_schema(user: User) -> None:
         expect(verdict(answer)).to_have_text("Valid against the schema")
     expect(answer.locator("pre .hljs-attr")).to_have_count(2)
     assert user.faults_of_access() == []
-    assert "multiple" not in user.page.evaluate(SYSTEM)
-    assert json.dumps(FOX) in user.page.evaluate(SYSTEM)
+    assert json.dumps(FOX, separators=(",", ":")) in user.page.evaluate(SYSTEM)
     user.page.get_by_role("button", name="Turn off answers in JSON").click()
     expect(chip(user)).to_be_hidden()
     expect(verdict(user.ask("And now?"))).to_have_count(0)
@@ -142,8 +141,9 @@ def test_the_line_of_a_fault_is_found() -> None:
         '{\n"a": 01}': 2,
         '{"a": "\n"}': 1,
         "{\n\n a: 1}": 3,
-        '{"a": {\n"b": []\n': 2,
+        '{"a": {\n"b": []': 2,
         '{"a": 1},\n{}': 1,
+        '{"a":\n\u00a01}\n': 2,
         '{"a": -1.5e+3, "b": [true, {}, "\\u00e9"]}\n\n]': 3,
     }
     path = json.dumps((ROOT / "web" / "ui" / "json" / "line.js").as_uri())

@@ -65,7 +65,7 @@ export const schemaOf = ({ json: { isOn, schema } }) => (isOn ? schema : undefin
 
 /** Gives a system prompt as the model reads it: behind it stands which JSON it is to answer with. @type {(system: string, schema?: string) => string} */
 export function systemWith(system, schema) {
-  const order = schema ? `Answer with JSON that follows this JSON schema:\n${schema}` : schema === "" && "Answer with a JSON object.";
+  const order = schema ? `Answer with JSON that follows this JSON schema:\n${JSON.stringify(JSON.parse(schema))}` : schema === "" && "Answer with a JSON object.";
   return [system, order].filter(Boolean).join("\n\n");
 }
 

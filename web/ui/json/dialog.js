@@ -11,27 +11,34 @@ import { faultOf, t } from "../wording.js";
 const { checkJson, json: dialog, jsonExamples, jsonFault, jsonForm, jsonSchema: field, jsonSound: state, jsonTools, useJson } = page;
 const loadStyles = styleSheet("json.css");
 
-/** The schemas to begin with, by the names of their buttons. @type {Record<string, object>} */
+/** The schemas to begin with, by the names of their buttons. @type {Record<string, string>} */
 const EXAMPLES = {
-  mood: {
-    type: "object",
-    properties: { mood: { enum: ["positive", "neutral", "negative"] }, reason: { type: "string" } },
-    required: ["mood", "reason"],
+  mood: `{
+  "type": "object",
+  "properties": {
+    "mood": { "enum": ["positive", "neutral", "negative"] },
+    "reason": { "type": "string" }
   },
-  tasks: {
-    type: "object",
-    properties: {
-      tasks: {
-        type: "array",
-        items: {
-          type: "object",
-          properties: { task: { type: "string" }, minutes: { type: "integer", minimum: 1 }, urgent: { type: "boolean" } },
-          required: ["task", "minutes"],
+  "required": ["mood", "reason"]
+}`,
+  tasks: `{
+  "type": "object",
+  "properties": {
+    "tasks": {
+      "type": "array",
+      "items": {
+        "type": "object",
+        "properties": {
+          "task": { "type": "string" },
+          "minutes": { "type": "integer", "minimum": 1 },
+          "urgent": { "type": "boolean" }
         },
-      },
-    },
-    required: ["tasks"],
+        "required": ["task", "minutes"]
+      }
+    }
   },
+  "required": ["tasks"]
+}`,
 };
 
 /** Fills the dialog in before it is shown. */
@@ -77,11 +84,11 @@ async function faultIn(text) {
 
 /** Takes what stands in the dialog, where it can be; whether it could. */
 async function take() {
-  const [chat, isOn, text] = [shown, useJson.checked, field.value.trim()];
+  const [chat, isOn, text] = [shown, useJson.checked, field.value.trimEnd()];
   if (!isOn && shown.json.isOn) setInChat("json", { ...shown.json, isOn }); // whatever the schema is by now
   tell("", t`Checking…`, true);
   const fault = await faultIn(text).catch(faultOf);
-  if (chat !== shown || isOn !== useJson.checked || text !== field.value.trim()) return false; // it was changed meanwhile
+  if (chat !== shown || isOn !== useJson.checked || text !== field.value.trimEnd()) return false; // it was changed meanwhile
   tell(fault, fault || !text ? "" : t`This schema is supported.`);
   if (fault) return false;
   if (isOn !== shown.json.isOn || text !== shown.json.schema) setInChat("json", { isOn, schema: text });
@@ -97,13 +104,14 @@ useJson.onchange = take;
 field.onchange = take;
 field.oninput = () => {
   tell();
-  if (field.value.trim() && !shown.json.schema) useJson.checked = true; // who brings a schema wants answers by it
+  if (field.value.trimEnd() && !shown.json.schema) useJson.checked = true; // who brings a schema wants answers by it
 };
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (jsonExamples.querySelectorAll("[data-schema]"))) {
   button.onclick = () => {
-    field.value = JSON.stringify(EXAMPLES[button.dataset.schema ?? ""], null, 2);
+    field.value = EXAMPLES[button.dataset.schema ?? ""];
     useJson.checked = true;
     field.focus();
+    field.setSelectionRange(0, 0);
     take();
   };
 }

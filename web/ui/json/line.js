@@ -1,6 +1,6 @@
 // The line where JSON goes wrong: browsers say it each in their own way, or not at all.
 
-const TOKEN = /\s*(?:("(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*")|(true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?(?![\d.]))|([{}[\],:]))/iuy;
+const TOKEN = /[ \t\r\n]*(?:("(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\d.]))|([{}[\],:]))/uy;
 
 /** Gives the line of the first part that cannot stand where it does, or of the end, where more is wanted. @param {string} text */
 export function faultyLine(text) {
@@ -23,6 +23,6 @@ export function faultyLine(text) {
     else if (sign === ",") wanted = isInObject ? "k" : "v";
     else wanted = !open.length ? "" : isInObject ? ",}" : ",]";
   }
-  const before = text.slice(0, at) + /^\s*/.exec(text.slice(at))?.[0];
+  const before = text.slice(0, at) + /^[ \t\r\n]*/.exec(text.slice(at))?.[0];
   return before.split("\n").length;
 }
