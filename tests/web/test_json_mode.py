@@ -205,9 +205,9 @@ def test_tools_and_json_exclude_each_other(asked: User) -> None:
     tools = asked.page.get_by_role("button", name="Tools")
     tools.click()
     dialog = asked.page.get_by_role("dialog", name="Tools")
-    expect(dialog).to_contain_text("That is turned off when you turn tools on")
+    expect(dialog).to_contain_text("Turning on tools turns that off")
     dialog.get_by_label("Let the model use tools in this chat").check()
-    expect(dialog).to_contain_text("Answers in JSON are off in this chat now")
+    expect(dialog).to_contain_text("This chat no longer answers in JSON")
     expect(chip(asked)).to_be_hidden()
     asked.page.keyboard.press("Escape")
     asked.ask("With tools")
@@ -216,9 +216,9 @@ def test_tools_and_json_exclude_each_other(asked: User) -> None:
         None,
     ]
     dialog = open_dialog(asked)
-    expect(dialog).to_contain_text("They are turned off when you turn this on")
+    expect(dialog).to_contain_text("Turning on JSON turns them off")
     dialog.get_by_label("Answer in JSON in this chat").check()
-    expect(dialog).to_contain_text("Tools are off in this chat now")
+    expect(dialog).to_contain_text("Tools are now off in this chat")
     asked.page.keyboard.press("Escape")
     asked.page.keyboard.press("Escape")
     expect(chip(asked)).to_be_visible()

@@ -61,8 +61,8 @@ function tell(fault = "", words = "", isWaiting = false) {
 /** Says that a chat has tools or answers in JSON, not both. @param {boolean} [wasOn] tools, which were switched off just now */
 function showTools(wasOn = false) {
   jsonTools.hidden = !shown.tools.isOn && !wasOn;
-  jsonTools.textContent = wasOn ? t`Tools are off in this chat now: a model cannot use tools while it answers in JSON.`
-    : t`This chat has tools on. They are turned off when you turn this on: a model cannot use tools while it answers in JSON.`;
+  jsonTools.textContent = wasOn ? t`Tools are now off in this chat: a model cannot use tools while it answers in JSON.`
+    : t`Tools are on in this chat. Turning on JSON turns them off: a model cannot use tools while it answers in JSON.`;
 }
 
 /**

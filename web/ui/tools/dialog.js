@@ -40,8 +40,8 @@ function changeTools(change) {
 /** Says that a chat has tools or answers in JSON, not both. @param {boolean} [wasOn] JSON, which was switched off just now */
 function showJson(wasOn = false) {
   toolsJson.hidden = !shown.json.isOn && !wasOn;
-  toolsJson.textContent = wasOn ? t`Answers in JSON are off in this chat now: a model cannot use tools while it answers in JSON.`
-    : t`Answers in this chat are in JSON. That is turned off when you turn tools on: a model cannot use tools while it answers in JSON.`;
+  toolsJson.textContent = wasOn ? t`This chat no longer answers in JSON: a model cannot use tools while it does.`
+    : t`This chat answers in JSON. Turning on tools turns that off: a model cannot use tools while it answers in JSON.`;
 }
 
 useTools.onchange = () => {
