@@ -14,12 +14,12 @@ def fault_of_format(response_format: Any) -> dict[str, Any] | None:
     except RequestError as error:
         refusal: Any = error.said
         facts = refusal["facts"]
-        fault = facts["fault"]
-        said = fault if isinstance(fault, dict) else {"code": None, "facts": {}}
+        fault: Any = facts["fault"]
+        said = {"code": None, "facts": {}} if isinstance(fault, str) else fault
         return {
             "place": facts.get("place", ""),
             "reason": said["code"],
             "facts": said["facts"],
-            "message": worded(fault) if isinstance(fault, dict) else fault,
+            "message": fault if isinstance(fault, str) else worded(fault),
         }
     return None

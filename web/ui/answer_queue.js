@@ -93,7 +93,7 @@ function begin(message, chat, settings) {
   const ids = made?.model === model && tokens ? unpacked(tokens) : [];
   message.tokens = ids.length ? tokens : content ? undefined : ""; // of a text of somebody else's, they are not known
   const json = content ? made?.json : schemaOf(chat);
-  message.made = { model, device: device.kind, threads: device.threads ?? 0, kernels: kernels?.name ?? "", quantisation, system: systemWith(chat.system, json), json, begun: ids.length };
+  message.made = { model, device: device.kind, threads: device.threads ?? 0, kernels: kernels?.name ?? "", quantisation, system: systemWith(chat.system, json), ...(json === undefined ? {} : { json }), begun: ids.length };
   message.settings = settings;
   return content || ids.length ? { continue_final_message: true, continue_token_ids: ids } : undefined;
 }

@@ -169,7 +169,7 @@ async function unpackedChat(text) {
   /** @type {any[]} */
   const messages = found.messages;
   const plain = messages.map((message, at) => ({
-    ...(typeof message?.model === "string" ? { made: { model: message.model.slice(0, 200), json: message.json }, settings: {} } : {}),
+    ...(typeof message?.model === "string" ? { made: { model: message.model.slice(0, 200), ...(message.json === undefined ? {} : { json: message.json }) }, settings: {} } : {}),
     id: `linked-${at}`, born: at + 1, role: message?.role, content: message?.content, parent: at ? `linked-${at - 1}` : "",
     ...(Array.isArray(message?.attachments) ? { attachments: message.attachments } : {}), calls: message?.calls,
   }));
