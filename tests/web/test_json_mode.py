@@ -175,6 +175,7 @@ def test_the_form_of_answers_is_kept_exported_and_shared(desk: Desk, asked: User
     assert '```json\n{\n  "kind": "fox",\n  "legs": 4\n}\n```' in markdown
     export = asked.exported("Export").read_text()
     asked.choose_in_menu("Copy as a link")
+    expect(asked.notices).to_contain_text("Copied.")
     link = asked.page.evaluate("navigator.clipboard.readText()")
     asked.import_text(export)
     expect(asked.titles).to_have_count(2)
