@@ -18,7 +18,7 @@ import { reopen, tools } from "./ui/sidebar.js";
 import { engineElsewhere } from "./ui/tabs.js";
 import { t, tell } from "./ui/wording.js";
 
-/** @typedef {"models" | "settings" | "tools"} Dialog */
+/** @typedef {"json" | "models" | "settings" | "tools"} Dialog */
 
 /**
  * What a button says that a click on it does.
@@ -32,6 +32,7 @@ import { t, tell } from "./ui/wording.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
+  json: script(() => import("./ui/json/dialog.js")),
   models: script(() => import("./ui/models/panel.js")),
   settings: script(() => import("./ui/settings/dialog.js")),
   tools: script(() => import("./ui/tools/dialog.js")),
@@ -39,6 +40,7 @@ const dialogs = {
 const loadActions = script(() => import("./ui/message_actions.js"));
 const loadCalls = script(() => import("./ui/tools/blocks.js"));
 const loadCertainty = script(() => import("./ui/tokens/certainty.js"));
+const loadVerdict = script(() => import("./ui/json/verdict.js"));
 const loadDock = script(() => import("./ui/dock.js"));
 const loadHub = script(() => import("./ui/models/hub.js"));
 const loadSharingOfChats = script(() => import("./ui/sharing.js"));
@@ -80,6 +82,7 @@ document.addEventListener("click", ({ target }) => {
 });
 on("callsshown", async ({ article, message }) => (await arrived(loadCalls()))?.show(article, message));
 on("certaintyshown", async ({ article, message }) => (await arrived(loadCertainty()))?.show(article, message));
+on("jsonanswered", async ({ article, message }) => (await arrived(loadVerdict()))?.show(article, message));
 on("hubmodelwanted", async (where) => {
   openDialog("models");
   (await arrived(loadHub()))?.look(where);

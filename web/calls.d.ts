@@ -141,6 +141,7 @@ export interface Calls {
   unload: { name?: string };
   adapters: { model?: string, where?: string | File[], name?: string, strength?: number, is_removed?: boolean };
   samplers: {};
+  check_format: { response_format: object };
   stored: {};
   share_stored: { is_allowed: boolean };
   delete_stored: { name_or_url: string };

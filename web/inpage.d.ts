@@ -98,9 +98,9 @@ export interface Inpage {
    * to what `load` gave of the last one; to null if there was none.
    */
   restart(options?: LoadOptions): Promise<LoadedModel | OpenedFiles | null>;
-  /** The calls of the page's notebook, for which scripts have `python`, and of its documents. */
+  /** The calls of the page's notebook, for which scripts have `python`, of its documents, and of its form of answers. */
   call(
-    name: "cell" | "complete_code" | "answer_cell" | "documents", fields: any,
+    name: "cell" | "complete_code" | "answer_cell" | "documents" | "check_format", fields: any,
     options?: { onEvent?: (event: any) => void; signal?: AbortSignal },
   ): Promise<any>;
   /** Hears what a user should be told although nothing failed; gives the function that ends it. */

@@ -66,7 +66,7 @@ FETCHING = 0.9  # of a load from the Hub
 # The methods that pages call, by the names and the fields that web/calls.d.ts declares.
 CALLS = (
     *("models", "load", "keep_files", "unload", "stored", "delete_stored", "share_stored"),
-    *("hub_files", "hub_search", "adapters", "samplers"),
+    *("hub_files", "hub_search", "adapters", "samplers", "check_format"),
     *("chat", "complete", "embed", "rerank", "documents", "count_tokens", "verify", "glass"),
 )
 
@@ -312,6 +312,12 @@ class Engine:
         from py_runtime.sampling.step import KINDS
 
         return [kind.described() for kind in KINDS.values()]
+
+    async def check_format(self, *, response_format: Any = None) -> Json | None:
+        """Say what is wrong with the form of answers that a request wants; None if nothing is."""
+        from py_runtime.app.format_calls import fault_of_format  # few need it
+
+        return fault_of_format(response_format)
 
     @property
     def _adapters(self) -> "AdapterCalls":

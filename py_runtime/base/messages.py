@@ -176,6 +176,51 @@ ENGLISH: dict[str, str] = {
     "hub_busy_for": "the Hub was asked too often from here: wait {seconds} "
     "{seconds:second|seconds}, then try again",
     "hub_answered": "the Hub answered {status} to a request for {what}: try again later",
+    # Answers in JSON
+    "json_room": "max_tokens is {room}, and the shortest answer that response_format allows takes "
+    "{needed} tokens",
+    "json_cannot_continue": "the answer cannot be continued: what is there does not begin a text "
+    "that response_format allows",
+    # JSON schemas
+    "schema_refused": "response_format: {fault}",
+    "schema_refused_at": "response_format: {place}: {fault}",
+    "schema_keyword": "the keyword {keyword} is not supported",
+    "schema_value": "{keyword} is {value}, not {wanted}",
+    "schema_list": "{keyword} is not {wanted}",
+    "schema_wants_schema": "a schema",
+    "schema_wants_schemas": "a list of schemas",
+    "schema_wants_named_schemas": "an object of schemas",
+    "schema_wants_items": "a schema (for items by their place use prefixItems)",
+    "schema_wants_names": "a list of names",
+    "schema_wants_values": "a list of values",
+    "schema_wants_count": "a whole number from 0 on",
+    "schema_wants_limited_count": "a whole number from 0 to {most}",
+    "schema_wants_number": "a number",
+    "schema_wants_text": "a text",
+    "schema_wants_types": "one of {types}, nor a list of them",
+    "schema_format": "the format {format} is not supported (known are {known})",
+    "schema_pattern": "the pattern {pattern} is not supported: {fault}",
+    "schema_bounds": "these bounds of a number are not supported: {fault}",
+    "schema_beside_fixed": "{keyword} beside an enum or const with lists or objects is not "
+    "supported",
+    "schema_texts_too_complex": "pattern, format and lengths together are too complex",
+    "schema_reference_outside": "the $ref {reference} is not supported: only those that begin "
+    "with #/",
+    "schema_reference_nowhere": "the $ref {reference} leads nowhere",
+    "schema_reference_no_schema": "the $ref {reference} does not lead to a schema",
+    "schema_refers_to_itself": "the schema refers to itself, or too far, with nothing in between",
+    "schema_ambiguous": "oneOf: a value could fit both schema {left} and schema {right}; make them "
+    "differ in type, or in a required property with const or enum, or use anyOf",
+    "schema_too_many_to_compare": "the schemas of oneOf are too many to compare; use anyOf",
+    "schema_impossible": "no text of at most {size} bytes and {levels} levels fits the schema",
+    "schema_too_deep": "the schema's recursion is too deep",
+    "schema_nested_too_deeply": "the schema is nested too deeply",
+    "schema_too_many_places": "the schema has more than {most} places",
+    "schema_too_many_alternatives": "more than {most} alternatives",
+    "schema_too_many_bytes": "enum values and names take more than {most} bytes",
+    "schema_too_many_values": "the schema has more than {most} values",
+    "schema_half_pair": "the schema holds half of a surrogate pair",
+    "schema_unspellable": "this model's vocabulary cannot spell any text of the schema",
     # Sparse autoencoders
     "autoencoder_none": "no sparse autoencoder is open: open its file first",
     "autoencoder_files": "{files} was given as a sparse autoencoder: give one .safetensors or "

@@ -6,6 +6,7 @@ Where that is not certain, the oneOf is refused: the text could fit both, and wo
 from collections.abc import Callable, Iterable
 from itertools import combinations
 
+from py_runtime.base.messages import message
 from py_runtime.grammar.keywords import SchemaPart
 from py_runtime.grammar.limits import MAX_COMPARISONS, refuse
 from py_runtime.grammar.scalars import (
@@ -33,11 +34,7 @@ class DisjointCheck:
         for left, right in combinations(range(len(branches)), 2):
             if self._disjoint(branches[left], branches[right], 0):
                 continue
-            raise refuse(
-                f"oneOf: a value could fit both schema {left} and schema {right}; make them differ "
-                "in type, or in a required property with const or enum, or use anyOf",
-                part.path,
-            )
+            raise refuse(message("schema_ambiguous", left=left, right=right), part.path)
 
     def _disjoint(self, left: Alternatives, right: Alternatives, depth: int) -> bool:
         return all(self._apart(a, b, depth) for a in left for b in right)
@@ -46,7 +43,7 @@ class DisjointCheck:
         """Return whether it is certain that no value fits both."""
         self._comparisons_left -= 1
         if self._comparisons_left < 0:
-            raise refuse("the schemas of oneOf are too many to compare; use anyOf")
+            raise refuse(message("schema_too_many_to_compare"))
         shared = set(stated_types(left)) & set(stated_types(right))
         if not shared:
             return True

@@ -1,15 +1,18 @@
 """Output that always parses: the tokens that may come next during one generation."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from py_runtime.base.errors import RequestError
+from py_runtime.base.messages import message
 from py_runtime.base.short_texts import short
 from py_runtime.grammar.limits import MAX_QUOTED, MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse
 from py_runtime.grammar.masks import Masks
 from py_runtime.grammar.schema import any_object, shape_of
+from py_runtime.grammar.shapes import Choice
 from py_runtime.grammar.stack_automaton import StackAutomaton
 from py_runtime.grammar.vocabulary import IMPOSSIBLE, TokenTexts
 
@@ -18,42 +21,61 @@ _MAX_COMPILED = 4  # automata kept for the next request with the same schema
 
 def grammar_for(response_format: Any, texts: TokenTexts) -> "Grammar | None":
     """None: any text will do. RequestError: what is wrong, and where in the schema."""
-    if response_format is None:
+    if is_any_text(response_format):
         return None
+    return Grammar(compile_schema(written_schema(response_format), texts))
+
+
+def check_format(response_format: Any) -> None:
+    """RequestError: what is wrong with it, whichever model answers."""
+    if not is_any_text(response_format):
+        read_schema(written_schema(response_format))
+
+
+def is_any_text(response_format: Any) -> bool:
+    """Return whether a request leaves the form of its answer open."""
+    if isinstance(response_format, dict):
+        return bool(response_format.get("type") == "text")
+    return response_format is None
+
+
+def written_schema(response_format: Any) -> str:
+    """Return the schema as JSON: "null" for any object."""
     kind = response_format.get("type") if isinstance(response_format, dict) else None
-    if kind == "text":
-        return None
     if kind == "json_object":
-        schema: Any = None
-    elif kind == "json_schema":
-        described = response_format.get("json_schema")
-        if not isinstance(described, dict) or "schema" not in described:
-            raise refuse('json_schema must be an object such as {"name": ..., "schema": ...}')
-        schema = described["schema"]
-        if not isinstance(schema, dict | bool):
-            raise refuse(f"json_schema.schema is {short(schema, MAX_QUOTED)}, not a schema")
-    else:
+        return "null"
+    if kind != "json_schema":
         raise refuse('it must be {"type": "text"}, {"type": "json_object"} or "json_schema"')
-    return Grammar(compile_schema(schema, texts))
-
-
-def compile_schema(schema: Any, texts: TokenTexts) -> Masks:
-    """Compile a schema; the last few are kept with their tables."""
+    described = response_format.get("json_schema")
+    if not isinstance(described, dict) or "schema" not in described:
+        raise refuse('json_schema must be an object such as {"name": ..., "schema": ...}')
+    schema = described["schema"]
+    if not isinstance(schema, dict | bool):
+        raise refuse(f"json_schema.schema is {short(schema, MAX_QUOTED)}, not a schema")
     check_size(schema)
     try:
-        key = json.dumps(schema, ensure_ascii=False, allow_nan=False)
-        key.encode()
+        written = json.dumps(schema, ensure_ascii=False, allow_nan=False)
+        written.encode()
     except UnicodeEncodeError:
-        raise refuse("the schema holds half of a surrogate pair") from None
+        raise refuse(message("schema_half_pair")) from None
     except (TypeError, ValueError) as error:
         raise refuse(f"the schema is not JSON: {error}") from None
+    return written
+
+
+def read_schema(written: str) -> Choice:
+    """Read a schema from its text: nobody changes it then, and every key is a string."""
+    schema = json.loads(written)
+    return any_object() if schema is None else shape_of(schema)
+
+
+def compile_schema(written: str, texts: TokenTexts) -> Masks:
+    """Compile a schema; the last few are kept with their tables."""
     kept: dict[str, Masks] = texts.compiled
-    masks = kept.pop(key, None)
+    masks = kept.pop(written, None)
     if masks is None:
-        # Read back from its text: nobody changes it then, and every key is a string.
-        root = any_object() if schema is None else shape_of(json.loads(key))
-        masks = Masks(StackAutomaton(root, texts))
-    kept[key] = masks
+        masks = Masks(StackAutomaton(read_schema(written), texts))
+    kept[written] = masks
     while len(kept) > _MAX_COMPILED:
         del kept[next(iter(kept))]
     return masks
@@ -66,7 +88,7 @@ def check_size(schema: Any) -> None:
         containers = [value for value in level if isinstance(value, dict | list)]
         count += sum(map(len, containers))
         if count > MAX_SCHEMA_VALUES:
-            raise refuse(f"the schema has more than {MAX_SCHEMA_VALUES} values")
+            raise refuse(message("schema_too_many_values", most=MAX_SCHEMA_VALUES))
         level = [
             inner
             for value in containers
@@ -74,7 +96,7 @@ def check_size(schema: Any) -> None:
         ]
         if not level:
             return
-    raise refuse("the schema is nested too deeply")
+    raise refuse(message("schema_nested_too_deeply"))
 
 
 class Grammar:
@@ -90,7 +112,7 @@ class Grammar:
         self._ended = False
         self._plan: list[int] | None = None  # tokens that make the text whole from here
         if self._shortest_plan() is None:
-            raise refuse("this model's vocabulary cannot spell any text of the schema")
+            raise refuse(message("schema_unspellable"))
 
     @property
     def complete(self) -> bool:
@@ -111,6 +133,17 @@ class Grammar:
         if plan is None or (self._plan is not None and len(self._plan) <= len(plan)):
             return list(self._plan or ())
         return plan
+
+    def begin(self, begun: str | Sequence[int]) -> None:
+        """Take in what is there of the text. RequestError: no text that is allowed begins so."""
+        try:
+            if isinstance(begun, str):
+                self._take(begun.encode())
+            else:
+                for token in begun:
+                    self.advance(token)
+        except ValueError:
+            raise RequestError(message("json_cannot_continue"), PARAM) from None
 
     def require(self, max_tokens: int) -> None:
         """RequestError: so few tokens cannot make the text whole."""
@@ -143,23 +176,24 @@ class Grammar:
         if token in self._texts.end_tokens and self.whole:
             self._ended = True
             return
-        state = self._state
         text = self._texts.texts.get(token, b"")
+        if self._ended or not text:
+            raise ValueError(f"token {token} is not allowed here")
+        self._take(text)
+        self._plan = self._plan[1:] if self._plan and self._plan[0] == token else None
+
+    def _take(self, text: bytes) -> None:
+        state = self._state
         for byte in text:
             state = self._automaton.step(state, byte)
-        if self._ended or not text or not state:
-            raise ValueError(f"token {token} is not allowed here")
+        if not state:
+            raise ValueError(f"{text!r} is not allowed here")
         self._state = state
         self._text += text
-        self._plan = self._plan[1:] if self._plan and self._plan[0] == token else None
 
     def _require(self, needed: int, max_tokens: int) -> None:
         if needed > max_tokens:
-            raise RequestError(
-                f"max_tokens is {max_tokens}, and the shortest answer that {PARAM} allows takes "
-                f"{needed} tokens",
-                "max_tokens",
-            )
+            raise RequestError(message("json_room", room=max_tokens, needed=needed), "max_tokens")
 
     def _in_time(self, limit: int) -> np.ndarray:
         """Return the tokens that leave enough of the budget, always including the plan's own."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from py_runtime.base.messages import Message, message
 from py_runtime.base.short_texts import short
 from py_runtime.grammar.limits import MAX_QUOTED, MAX_SHORTEST, refuse
 
@@ -64,10 +65,12 @@ def read_atom(part: SchemaPart) -> Atom:
             continue
         check = CHECKS.get(keyword)
         if check is None:
-            raise refuse(f"the keyword {short(keyword, MAX_QUOTED)} is not supported", part.path)
-        fault = check(value)
-        if fault:
-            raise refuse(f"{keyword} is {short(value, MAX_QUOTED)}, not {fault}", part.path)
+            fault = message("schema_keyword", keyword=short(keyword, MAX_QUOTED))
+            raise refuse(fault, part.path)
+        if wanted := check(value):
+            found = short(value, MAX_QUOTED)
+            fault = message("schema_value", keyword=keyword, value=found, wanted=wanted)
+            raise refuse(fault, part.path)
         keywords[keyword] = value
     return Atom(part, keywords)
 
@@ -95,62 +98,61 @@ def decimal(value: float) -> Decimal:
     return Decimal(repr(value))
 
 
-def _schema(value: Any) -> str | None:
-    return None if isinstance(value, dict | bool) else "a schema"
+def _schema(value: Any) -> Message | None:
+    return None if isinstance(value, dict | bool) else message("schema_wants_schema")
 
 
-def _schemas_by_name(value: Any) -> str | None:
+def _schemas_by_name(value: Any) -> Message | None:
     good = isinstance(value, dict) and not any(map(_schema, value.values()))
-    return None if good else "an object of schemas"
+    return None if good else message("schema_wants_named_schemas")
 
 
-def _schemas(value: Any) -> str | None:
+def _schemas(value: Any) -> Message | None:
     good = isinstance(value, list) and value and not any(map(_schema, value))
-    return None if good else "a list of schemas"
+    return None if good else message("schema_wants_schemas")
 
 
-def _names(value: Any) -> str | None:
+def _names(value: Any) -> Message | None:
     good = isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return None if good else "a list of names"
+    return None if good else message("schema_wants_names")
 
 
-def _count(value: Any) -> str | None:
-    return None if type(value) is int and value >= 0 else "a whole number from 0 on"
+def _count(value: Any) -> Message | None:
+    return None if type(value) is int and value >= 0 else message("schema_wants_count")
 
 
-def _least(value: Any) -> str | None:
+def _least(value: Any) -> Message | None:
     good = type(value) is int and 0 <= value <= MAX_SHORTEST
-    return None if good else f"a whole number from 0 to {MAX_SHORTEST}"
+    return None if good else message("schema_wants_limited_count", most=MAX_SHORTEST)
 
 
-def _number(value: Any) -> str | None:
-    return None if type(value) in (int, float) else "a number"
+def _number(value: Any) -> Message | None:
+    return None if type(value) in (int, float) else message("schema_wants_number")
 
 
-def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) else "a text"
+def _text(value: Any) -> Message | None:
+    return None if isinstance(value, str) else message("schema_wants_text")
 
 
-def _type(value: Any) -> str | None:
+def _type(value: Any) -> Message | None:
     listed = value if isinstance(value, list) and value else [value]
     good = all(isinstance(each, str) and each in TYPES for each in listed)
-    return None if good else f"one of {', '.join(TYPES)}, nor a list of them"
+    return None if good else message("schema_wants_types", types=list(TYPES))
 
 
-def _values(value: Any) -> str | None:
-    return None if isinstance(value, list) and value else "a list of values"
+def _values(value: Any) -> Message | None:
+    return None if isinstance(value, list) and value else message("schema_wants_values")
 
 
-def _items(value: Any) -> str | None:
-    fault = _schema(value)
-    return f"{fault} (for items by their place use prefixItems)" if fault else None
+def _items(value: Any) -> Message | None:
+    return message("schema_wants_items") if _schema(value) else None
 
 
-def _anything(value: Any) -> str | None:
+def _anything(value: Any) -> Message | None:
     return None
 
 
-CHECKS: dict[str, Callable[[Any], str | None]] = {
+CHECKS: dict[str, Callable[[Any], Message | None]] = {
     "type": _type,
     "enum": _values,
     "const": _anything,

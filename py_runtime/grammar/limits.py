@@ -1,6 +1,7 @@
 """Limits of size: schemas come from strangers, and a page has little time and memory."""
 
 from py_runtime.base.errors import RequestError
+from py_runtime.base.messages import Message, message
 
 PARAM = "response_format"
 
@@ -22,7 +23,8 @@ MAX_NFA_STATES = 4_000
 MAX_QUOTED = 60  # characters of what a schema says, in messages
 
 
-def refuse(fault: str, path: str = "") -> RequestError:
+def refuse(fault: str | Message, path: str = "") -> RequestError:
     """Return the error that names the place in the schema."""
-    place = f"{PARAM}: {path}: " if path else f"{PARAM}: "
-    return RequestError(place + fault, PARAM)
+    if path:
+        return RequestError(message("schema_refused_at", place=path, fault=fault), PARAM)
+    return RequestError(message("schema_refused", fault=fault), PARAM)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from py_runtime.base.messages import message
 from py_runtime.base.short_texts import short
 from py_runtime.grammar.finite_automata import Dfa, TooComplexError, automaton_of_length, intersect
 from py_runtime.grammar.formats import PATTERNS
@@ -47,7 +48,7 @@ def string_shape(atoms: Atoms) -> String | None:
             whole = intersect(whole, other) if whole and other else None
     except TooComplexError:
         path = atoms[0].part.path
-        raise refuse("pattern, format and lengths together are too complex", path) from None
+        raise refuse(message("schema_texts_too_complex"), path) from None
     return String(whole) if whole else None
 
 
@@ -58,8 +59,8 @@ def text_automata(atoms: Atoms) -> list[Dfa | None]:
         name = atom.get("format")
         if name is not None:
             if name not in PATTERNS:
-                known = ", ".join(PATTERNS)
-                fault = f"the format {short(name, MAX_QUOTED)} is not supported (known are {known})"
+                named = short(name, MAX_QUOTED)
+                fault = message("schema_format", format=named, known=list(PATTERNS))
                 raise refuse(fault, atom.part.path)
             found.append(compile_pattern(PATTERNS[name]))
         source = atom.get("pattern")
@@ -67,7 +68,8 @@ def text_automata(atoms: Atoms) -> list[Dfa | None]:
             try:
                 found.append(compile_pattern(source))
             except ValueError as error:
-                fault = f"the pattern {short(source, MAX_QUOTED)} is not supported: {error}"
+                named = short(source, MAX_QUOTED)
+                fault = message("schema_pattern", pattern=named, fault=str(error))
                 raise refuse(fault, atom.part.path) from None
     return found
 
@@ -78,7 +80,7 @@ def number_shape(atoms: Atoms, whole: bool) -> Number | None:
     try:
         automaton = number_automaton(low, high, whole)
     except (ValueError, TooComplexError) as error:
-        fault = f"these bounds of a number are not supported: {error or 'too complex'}"
+        fault = message("schema_bounds", fault=str(error) or "too complex")
         raise refuse(fault, atoms[0].part.path) from None
     return Number(automaton) if automaton else None
 
@@ -111,8 +113,7 @@ def fixed_values(atoms: Atoms) -> list[Any] | None:
     if any(isinstance(value, list | dict) for values in lists for value in values):
         for atom in atoms:
             if beside := next((key for key in _STRUCTURAL if key in atom.keywords), None):
-                fault = f"{beside} beside an enum or const with lists or objects is not supported"
-                raise refuse(fault, atom.part.path)
+                raise refuse(message("schema_beside_fixed", keyword=beside), atom.part.path)
     others = [{key_of(value) for value in values} for values in lists[1:]]
     return [
         value

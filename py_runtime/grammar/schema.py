@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
+from py_runtime.base.messages import message
 from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import parse_count
 from py_runtime.grammar.containers import Array, Object, Property
@@ -69,11 +70,9 @@ class SchemaReader:
             choice, parts = self._unread.pop()
             choice.options = self._options(parts)
         if not settle_all(list(self._choices.values())):
-            raise refuse("the schema's recursion is too deep")
+            raise refuse(message("schema_too_deep"))
         if not fits(root, 0):
-            raise refuse(
-                f"no text of at most {MAX_SHORTEST} bytes and {MAX_DEPTH} levels fits the schema"
-            )
+            raise refuse(message("schema_impossible", size=MAX_SHORTEST, levels=MAX_DEPTH))
         return root
 
     def choice(self, parts: tuple[SchemaPart, ...]) -> Choice:
@@ -85,7 +84,7 @@ class SchemaReader:
         key = tuple(sorted({id(part.schema) for part in parts}))
         if key not in self._choices:
             if len(self._choices) == MAX_SCHEMA_NODES:
-                raise refuse(f"the schema has more than {MAX_SCHEMA_NODES} places")
+                raise refuse(message("schema_too_many_places", most=MAX_SCHEMA_NODES))
             self._choices[key] = Choice()
             self._unread.append((self._choices[key], parts))
         return self._choices[key]
@@ -110,7 +109,7 @@ class SchemaReader:
 
     def _both(self, left: Alternatives, right: Alternatives, part: SchemaPart) -> Alternatives:
         if len(left) * len(right) > MAX_OPTIONS:
-            raise refuse(f"more than {MAX_OPTIONS} alternatives", part.path)
+            raise refuse(message("schema_too_many_alternatives", most=MAX_OPTIONS), part.path)
         return [tuple(dict.fromkeys(a + b)) for a in left for b in right]
 
     def _expand(self, part: SchemaPart) -> Alternatives:
@@ -118,8 +117,7 @@ class SchemaReader:
             return [()] if part.schema else []
         key = id(part.schema)
         if key in self._expanding or len(self._expanding) == MAX_REFERENCES:
-            fault = "the schema refers to itself, or too far, with nothing in between"
-            raise refuse(fault, part.path)
+            raise refuse(message("schema_refers_to_itself"), part.path)
         if key not in self._expanded:
             self._expanding.add(key)
             self._expanded[key] = self._combine_keywords(part)
@@ -135,8 +133,9 @@ class SchemaReader:
         for keyword, check in LISTS_OF_SCHEMAS.items():
             if keyword not in part.schema:
                 continue
-            if fault := check(part.schema[keyword]):
-                raise refuse(f"{keyword} is not {fault}", part.path)
+            if wanted := check(part.schema[keyword]):
+                fault = message("schema_list", keyword=keyword, wanted=wanted)
+                raise refuse(fault, part.path)
             inner = [part.inside(keyword, index) for index in range(len(part.schema[keyword]))]
             if keyword == "allOf":
                 found = self._both(found, self.alternatives(inner), part)
@@ -149,10 +148,9 @@ class SchemaReader:
 
     def _follow_reference(self, part: SchemaPart) -> SchemaPart:
         reference = part.schema["$ref"]
-        named = f"the $ref {short(reference, MAX_QUOTED)}"
+        named = short(reference, MAX_QUOTED)
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            fault = f"{named} is not supported: only those that begin with #/"
-            raise refuse(fault, part.path)
+            raise refuse(message("schema_reference_outside", reference=named), part.path)
         found: Any = self.root.schema
         for name in reference.split("/")[1:]:
             name = unquote(name).replace("~1", "/").replace("~0", "~")
@@ -162,9 +160,9 @@ class SchemaReader:
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:
-                raise refuse(f"{named} leads nowhere", part.path)
+                raise refuse(message("schema_reference_nowhere", reference=named), part.path)
         if not isinstance(found, dict | bool):
-            raise refuse(f"{named} does not lead to a schema", part.path)
+            raise refuse(message("schema_reference_no_schema", reference=named), part.path)
         return SchemaPart(found, reference)
 
     def _shapes(self, atoms: Atoms) -> list[Shape]:
@@ -206,8 +204,7 @@ class SchemaReader:
     def _count_bytes(self, texts: list[bytes]) -> None:
         self._literal_bytes += sum(map(len, texts))
         if self._literal_bytes > MAX_LITERAL_BYTES:
-            fault = f"enum values and names take more than {MAX_LITERAL_BYTES} bytes"
-            raise refuse(fault)
+            raise refuse(message("schema_too_many_bytes", most=MAX_LITERAL_BYTES))
 
     def _array(self, atoms: Atoms) -> Array | None:
         least = max(keyword_values(atoms, "minItems"), default=0)

@@ -257,7 +257,10 @@ class Model(Overlaid):
             is_long([messages, asked.tools]), lambda: self._chat_prompt(messages, asked, options)
         )
         other = self._other_chat(messages, asked, options)
-        pieces = self._generate(prompt, options, cancel, on_prefill, dropped, other)
+        begun: str | Sequence[int] = options.continue_token_ids
+        if continued is not None and not asked.forced:
+            begun = begun or continued["content"]
+        pieces = self._generate(prompt, options, cancel, on_prefill, dropped, other, begun)
         reader = self.prompts.reader(asked, prompt, continued)
         async for piece in self.prompts.read(pieces, reader):
             yield piece
@@ -404,7 +407,9 @@ class Model(Overlaid):
         on_prefill: PrefillProgress,
         dropped_messages: int = 0,
         other: list[int] | None = None,
+        begun: str | Sequence[int] = "",
     ) -> AsyncIterator[Piece]:
+        """Yield what follows the prompt; `begun` is what it ends with of the answer."""
         self._check_room(prompt)
         self._check_room(other or ())
         options = options.seeded()
@@ -412,6 +417,7 @@ class Model(Overlaid):
         room = min(options.max_tokens or left, left)
         grammar = self._grammar(options.response_format)
         if grammar is not None:
+            grammar.begin(begun)
             grammar.require(room)
         contrasted = None if other is None else OtherPrompt(self._own_twin(), other)
         wanted = Generation(

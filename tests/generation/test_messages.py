@@ -1,10 +1,12 @@
 """Messages and prompts: what a request may ask with, and which of them is wrong."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.generation.conftest import Toy
+from tests.grammar.vocabularies import TOY, tokenizer_of
 
 GREEDY = {"temperature": 0, "max_tokens": 8, "ignore_eos": True}
 MESSAGES: list[tuple[Any, str]] = [
@@ -139,6 +141,23 @@ def test_an_answer_is_continued_from_its_very_tokens(native_toy: Toy) -> None:
     assert six["usage"]["prompt_tokens"] + 3 == three["usage"]["prompt_tokens"]
     assert three["tokens"] == six["tokens"][3:]
     assert three["text"].strip("\ufffd") in six["text"]
+
+
+def test_an_answer_in_json_is_continued_within_its_schema(native_toy: Toy) -> None:
+    """What is there and what comes back are one text of the schema, by its tokens or its text."""
+    question = {"role": "user", "content": "the"}
+    form = {"type": "json_schema", "json_schema": {"schema": {"enum": [["lazy", "dog"], ["fox"]]}}}
+    fields = {"response_format": form, "continue_final_message": True, "temperature": 0}
+    begun = {"role": "assistant", "content": '["la'}
+    (rest,) = native_toy.ask({"messages": [question, begun], "fields": fields})
+    assert json.loads(begun["content"] + rest["text"]) == ["lazy", "dog"]
+    by_tokens = {**fields, "continue_token_ids": tokenizer_of(TOY).encode('["f')}
+    (rest,) = native_toy.ask({"messages": [question, begun], "fields": by_tokens})
+    assert json.loads('["f' + rest["text"]) == ["fox"]
+    other = {"role": "assistant", "content": '["cat'}
+    (refused,) = native_toy.ask({"messages": [question, other], "fields": fields})
+    assert refused["error"]["param"] == "response_format"
+    assert "cannot be continued" in refused["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from py_runtime.app.format_calls import fault_of_format
 from py_runtime.base.errors import RequestError
 from py_runtime.grammar import TokenTexts, grammar_for
 from tests.grammar.vocabularies import TOY, grammar, texts_of, tokenizer_of
@@ -210,3 +211,18 @@ def test_tokenizers_that_put_spaces_between_tokens(style: str) -> None:
     tokenizer = tokenizer_of(style)
     with pytest.raises(RequestError, match="cannot be constrained"):
         TokenTexts(tokenizer, tokenizer.vocabulary_size, [])
+
+
+def test_a_format_is_checked_without_a_model() -> None:
+    asked = {"type": "json_schema", "json_schema": {"schema": inside({"multipleOf": 5})}}
+    assert fault_of_format(asked) == {
+        "place": "#/properties/a",
+        "reason": "schema_keyword",
+        "facts": {"keyword": "'multipleOf'"},
+        "message": "the keyword 'multipleOf' is not supported",
+    }
+    unknown = fault_of_format({"type": "xml"})
+    assert unknown is not None
+    assert unknown["reason"] is None
+    assert fault_of_format({"type": "json_object"}) is None
+    assert fault_of_format({"type": "json_schema", "json_schema": {"schema": {}}}) is None

@@ -37,7 +37,7 @@ NAMES = re.compile(r"\b(?:GGUF|inpage)\b")
 VALUE = re.compile(r"\$\{[^}]*\}")
 FACT = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 DECIMALS = (".1f", ".0%")
-OF_PANELS = "autoencoder_"  # codes of errors that only a panel shows
+OF_PANELS = ("autoencoder_", "schema_")  # codes of errors that only a panel or dialog shows
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -68,8 +68,8 @@ def test_a_translation_keeps_values_and_forms(name: str) -> None:
 def test_a_language_has_every_code_and_no_others(name: str) -> None:
     """Check the codes that the engine can send, and those that the page makes itself.
 
-    Errors of panels come with the engine's English, which serves the page: its own table is among
-    the scripts of the start.
+    Errors of panels and dialogs come with the engine's English, which serves the page: its own
+    table is among the scripts of the start.
     """
     sent = ENGLISH.keys() | wording.codes_of_the_page()
     if name == "en":

@@ -4,7 +4,7 @@
 /** @import { Answer } from "./answers.js" */
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { answers, packed, promptOf, unpacked } from "./answers.js";
+import { answers, formatOf, packed, promptOf, schemaOf, systemWith, unpacked } from "./answers.js";
 import { saveChat, store } from "./chat_storage.js";
 import { lastPartOf, pathOf, titleOf, versionsOf } from "./chats.js";
 import { page } from "./elements.js";
@@ -57,9 +57,10 @@ async function write(mine) {
     const whole = pathOf(mine.chat);
     const path = whole.slice(0, whole.indexOf(message) + 1);
     if (path.some(({ attachments }) => attachments?.some(({ search }) => search))) await (await loadSearching()).findSources(mine, path, settings);
-    if (mine.chat.tools.isOn && inpage.loaded?.calls_tools) mine.tools = await (await loadTools()).toolsFor(mine, path);
+    const { json, system } = message.made ?? {};
+    if (json === undefined && mine.chat.tools.isOn && inpage.loaded?.calls_tools) mine.tools = await (await loadTools()).toolsFor(mine, path);
     do {
-      const messages = promptOf(mine.chat.system, path);
+      const messages = promptOf(system, path);
       if (begun && !lastPartOf(message)) messages.push({ role: "assistant", content: "" });
       const chunks = inpage.chat.completions.create({
         messages,
@@ -68,6 +69,7 @@ async function write(mine) {
         reasoning_format: "none",
         stream_options: { include_usage: true, include_progress: true },
         ...settings,
+        ...formatOf(json),
         ...begun,
         ...mine.tools?.fields(),
       });
@@ -81,16 +83,17 @@ async function write(mine) {
 }
 
 /**
- * Notes what writes an answer, and gives what has it continued: from its very tokens, where this model wrote them.
+ * Notes what writes an answer, and gives what has it continued: from its very tokens, where this model wrote them, and in the form that it has.
  * @type {(message: ChatMessage, chat: Chat, settings: Record<string, any>) => Partial<ChatRequest> | undefined}
  */
-function begin(message, { system }, settings) {
+function begin(message, chat, settings) {
   const { made, tokens } = message;
   const content = lastPartOf(message);
   const { name: model, device, kernels, quantisation } = /** @type {LoadedModel} */ (inpage.loaded);
   const ids = made?.model === model && tokens ? unpacked(tokens) : [];
   message.tokens = ids.length ? tokens : content ? undefined : ""; // of a text of somebody else's, they are not known
-  message.made = { model, device: device.kind, threads: device.threads ?? 0, kernels: kernels?.name ?? "", quantisation, system, begun: ids.length };
+  const json = content ? made?.json : schemaOf(chat);
+  message.made = { model, device: device.kind, threads: device.threads ?? 0, kernels: kernels?.name ?? "", quantisation, system: systemWith(chat.system, json), ...(json === undefined ? {} : { json }), begun: ids.length };
   message.settings = settings;
   return content || ids.length ? { continue_final_message: true, continue_token_ids: ids } : undefined;
 }

@@ -60,6 +60,21 @@ export function promptOf(system, messages) {
   return [/** @type {Asked} */ ({ role: "system", content: system }), ...asked].flatMap(turnsOf).filter((turn) => turn.content?.length || "tool_calls" in turn);
 }
 
+/** Gives the JSON schema that a chat's next answers follow: empty for any object, undefined where they need not be JSON. @param {Chat} chat */
+export const schemaOf = ({ json: { isOn, schema } }) => (isOn ? schema : undefined);
+
+/** Gives a system prompt as the model reads it: behind it stands which JSON it is to answer with. @type {(system: string, schema?: string) => string} */
+export function systemWith(system, schema) {
+  const order = schema ? `Answer with JSON that follows this JSON schema:\n${JSON.stringify(JSON.parse(schema))}` : schema === "" && "Answer with a JSON object.";
+  return [system, order].filter(Boolean).join("\n\n");
+}
+
+/** Gives what a request says about the form of its answer. @param {string} [schema] @returns {Partial<ChatRequest>} */
+export function formatOf(schema) {
+  if (schema === undefined) return {};
+  return { response_format: schema ? { type: "json_schema", json_schema: { name: "answer", schema: JSON.parse(schema) } } : { type: "json_object" } };
+}
+
 /** Splits an answer where it called tools: what it said, the calls, their results, and the same again. @param {Asked} message @returns {Message[]} */
 function turnsOf(message) {
   /** @type {Message[]} */

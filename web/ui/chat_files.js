@@ -45,9 +45,9 @@ async function importChats(file) {
  * Gives a chat an id of its own, whatever happened to the one that was exported, and its date, if that can be.
  * @param {Chat} chat
  */
-function asNew({ title, system, notebook, folder, messages, updated }) {
+function asNew({ title, system, notebook, folder, json, messages, updated }) {
   const fresh = newChat();
-  return { ...fresh, title, system, notebook, folder, messages, updated: 0 < updated && updated < fresh.updated ? updated : fresh.updated };
+  return { ...fresh, title, system, notebook, folder, json, messages, updated: 0 < updated && updated < fresh.updated ? updated : fresh.updated };
 }
 
 /**

@@ -5,7 +5,7 @@
 import { WITHOUT_TEXT } from "./chats.js";
 import { t } from "./wording.js";
 
-export const VERSION = 9; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text; in the fifth, all were read whole; in the sixth and seventh, the texts of files were in the chat's record; in the eighth, no tool was called
+export const VERSION = 10; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts; in the fourth, files were part of a text; in the fifth, all were read whole; in the sixth and seventh, the texts of files were in the chat's record; in the eighth, no tool was called; in the ninth, no answer was JSON by order
 const MAX_NESTED = 4; // facts in facts of a note
 const MAX_TITLE = 200;
 const STATES = ["asked", "running", "done", "failed", "refused", "stopped"]; // of a call
@@ -32,7 +32,7 @@ const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : o
  * @returns {Chat}
  */
 export function readChat(record, name) {
-  const { id, title = "", system = "", notebook, folder, tools, set, updated, deleted, messages, version, stamp } = record ?? {};
+  const { id, title = "", system = "", notebook, folder, tools, json, set, updated, deleted, messages, version, stamp } = record ?? {};
   check(!(version > VERSION), t`${name} was written by a newer version of this page: reload the page`);
   check(areTexts(title, system), t`the title or system prompt of ${name} is not text`);
   check(Array.isArray(messages), t`${name} has no list of messages`);
@@ -47,7 +47,8 @@ export function readChat(record, name) {
     notebook: areTexts(notebook) ? notebook : "",
     folder: areTexts(folder) ? folder.slice(0, MAX_TITLE) : "",
     tools: { isOn: tools?.isOn === true, always: Array.isArray(tools?.always) ? tools.always.filter((/** @type {unknown} */ each) => areTexts(each)) : [] },
-    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook), folder: whole(set?.folder), tools: whole(set?.tools) },
+    json: isSchema(json?.schema) ? { isOn: json.isOn === true, schema: json.schema } : { isOn: false, schema: "" },
+    set: { title: whole(set?.title), system: whole(set?.system), notebook: whole(set?.notebook), folder: whole(set?.folder), tools: whole(set?.tools), json: whole(set?.json) },
     updated: whole(updated),
     deleted: whole(deleted),
     messages: unique.sort(byAge),
@@ -98,7 +99,7 @@ function readMessage(message, name, at) {
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
     picked: whole(picked), gone: whole(gone), certain: whole(certain),
     ...(/^([\da-z]{1,6}\.)*$/.test(tokens) ? { tokens } : {}),
-    ...(isRecord(made) && isRecord(settings) ? { made, settings } : {}),
+    ...(isRecord(made) && isRecord(settings) && (made?.json === undefined || isSchema(made.json)) ? { made, settings } : {}),
   };
 }
 
@@ -135,6 +136,9 @@ function readCalls(calls, content) {
   return sound ? { calls: calls.map(({ id, name, title, arguments: given, round, at, state, result }) => ({ id, name, title, arguments: given, round, at, state, result })) } : {};
 }
 
+/** Whether it is a schema as a chat has it: the JSON of an object, or nothing. @param {unknown} value */
+const isSchema = (value) => areTexts(value) && (!value || isObject(/** @type {string} */ (value)));
+
 /** Whether a text is the JSON of an object, as the engine wants arguments. @param {string} text */
 function isObject(text) {
   try {
@@ -161,7 +165,7 @@ export function mergeInto(chat, other) {
     if (gone % 2) Object.assign(own, WITHOUT_TEXT);
     merged.set(own.id, own);
   }
-  for (const field of /** @type {const} */ (["title", "system", "notebook", "folder", "tools"])) {
+  for (const field of /** @type {const} */ (["title", "system", "notebook", "folder", "tools", "json"])) {
     if (other.set[field] <= chat.set[field]) continue;
     Object.assign(chat, { [field]: other[field] });
     chat.set[field] = other.set[field];

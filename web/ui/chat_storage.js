@@ -4,7 +4,7 @@
 
 /** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { chats, isDeleted, unsaved } from "./chats.js";
+import { chats, isDeleted, shown, unsaved } from "./chats.js";
 import { page, partOf } from "./elements.js";
 import { emit } from "./events.js";
 import { library, script } from "./lazy.js";
@@ -97,7 +97,7 @@ async function write(database, chat) {
   const [record, there] = await Promise.all([records.get(chat.id), files.getAllKeys(filesOf(chat.id))]);
   if (record && record.stamp !== chat.stamp) takeIn(chat, await withFiles(transaction, record));
   chat.stamp = crypto.randomUUID();
-  const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", folder: "", tools: { isOn: false, always: [] }, messages: [] };
+  const emptied = isDeleted(chat) && { title: "", system: "", notebook: "", folder: "", tools: { isOn: false, always: [] }, json: { isOn: false, schema: "" }, messages: [] };
   const change = unsaved.get(chat);
   const messages = emptied ? [] : chat.messages;
   /** @type {Map<string, string>} */
@@ -158,6 +158,17 @@ export function store(chat, writing) {
   chat.updated = Date.now();
   saveChat(chat, writing);
   emit("chatschange");
+}
+
+/**
+ * Sets something of the open chat, which is kept once it has messages.
+ * @type {<Field extends "system" | "tools" | "json">(field: Field, value: Chat[Field]) => void}
+ */
+export function setInChat(field, value) {
+  shown[field] = value;
+  shown.set[field] = Date.now();
+  if (shown.messages.length) store(shown);
+  else emit("chatschange");
 }
 
 addEventListener("beforeunload", (event) => { if (page.unkept.dataset.state && [...chats.values()].some(({ temporary }) => !temporary)) event.preventDefault(); });

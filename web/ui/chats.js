@@ -91,9 +91,10 @@ import { t } from "./wording.js";
  * @property {string} system
  * @property {string} folder the folder that it is in, or nothing
  * @property {boolean} [temporary] never kept: it lasts as long as the page
- * @property {{ title: number; system: number; notebook: number; folder: number; tools: number }} set when title, system prompt, notebook, folder and tools were last set
+ * @property {{ title: number; system: number; notebook: number; folder: number; tools: number; json: number }} set when title, system prompt, notebook, folder, tools and the form of answers were last set
  * @property {string} notebook as an .ipynb, or nothing
  * @property {{ isOn: boolean, always: string[] }} tools whether the model may call tools, and the ids of those that run without asking
+ * @property {{ isOn: boolean, schema: string }} json whether answers are JSON, and the JSON schema that they follow; none for any object
  * @property {number} updated when the user last went on with it
  * @property {number} deleted when it was deleted; going on later takes that back
  * @property {ChatMessage[]} messages by age; deleted ones stay, without their text
@@ -117,7 +118,7 @@ export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(ch
 
 /** @returns {Chat} */
 export const newChat = () => ({
-  id: crypto.randomUUID(), title: "", system: "", notebook: "", folder: "", tools: { isOn: false, always: [] }, set: { title: 0, system: 0, notebook: 0, folder: 0, tools: 0 }, updated: Date.now(), deleted: 0, messages: [],
+  id: crypto.randomUUID(), title: "", system: "", notebook: "", folder: "", tools: { isOn: false, always: [] }, json: { isOn: false, schema: "" }, set: { title: 0, system: 0, notebook: 0, folder: 0, tools: 0, json: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
 export let shown = newChat(); // the one that is open

@@ -4,7 +4,7 @@
 /** @import { Answer } from "./answers.js" */
 /** @import { Attachment, Chat, Place } from "./chats.js" */
 
-import { answerIn, answers, promptOf, stop } from "./answers.js";
+import { answerIn, answers, promptOf, schemaOf, stop, systemWith } from "./answers.js";
 import { chats, pathOf, setShown, shown, slotOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
@@ -121,7 +121,7 @@ export async function countDraft(given = files, isAlone = false) {
   const known = given.reduce((sum, { tokens }) => sum + tokens, 0);
   const isFar = known > (inpage.loaded?.context ?? 0); // long files are not read again and again
   const attachments = isFar ? [] : given.filter(({ reading }) => !reading);
-  const messages = promptOf(shown.system, [...path.slice(0, end), { role: "user", content: draft.value.trim(), attachments }]);
+  const messages = promptOf(systemWith(shown.system, schemaOf(shown)), [...path.slice(0, end), { role: "user", content: draft.value.trim(), attachments }]);
   const { prompt_tokens: rest } = await inpage.countTokens(messages).catch(() => ({ prompt_tokens: 0 }));
   return rest + (isFar ? known : 0);
 }

@@ -5,6 +5,7 @@
 
 import { answer } from "./answer_queue.js";
 import { answerOf, writtenElsewhere } from "./answers.js";
+import { setInChat } from "./chat_storage.js";
 import { addMessage, countVersions, lastPartOf, pathOf, shown, slotOf, versionsOf } from "./chats.js";
 import { changeChat } from "./composer.js";
 import { copyOf, directionOf, excerptOf, mainTextOf, page, partOf } from "./elements.js";
@@ -121,7 +122,7 @@ function articleOf(message, versionCounts) {
     growing.painted.grow();
   } else {
     if (message.thought) text.dataset.thought = String(message.thought);
-    markdownIn(text).finish(lastPartOf(message));
+    markdownIn(text).finish(lastPartOf(message), isJson(message));
     showOutcome(article, message);
   }
   return article;
@@ -143,14 +144,14 @@ function paintedIn(article, growing) {
         ({ calls } = message);
       }
       if (calls) emit("callsshown", { article, message });
-      view.grow(lastPartOf(message));
+      view.grow(lastPartOf(message), isJson(message));
       partOf(article, "note").textContent = growing.status;
       emit("answergrows");
       follow();
     },
     finish(isNothing) {
       if (chat === shown && isNothing) return showChat();
-      view.finish(lastPartOf(message));
+      view.finish(lastPartOf(message), isJson(message));
       if (message.calls) emit("callsshown", { article, message });
       article.dataset.state = ""; // it may grow again
       if (message.certain) emit("certaintyshown", { article, message });
@@ -162,8 +163,12 @@ function paintedIn(article, growing) {
   };
 }
 
+/** Whether an answer was ordered to be JSON. @param {ChatMessage} message */
+const isJson = ({ made }) => made?.json !== undefined;
+
 /** @type {(article: HTMLElement, message: ChatMessage) => void} */
-function showOutcome(article, { id, made, note = "", error = "", code = "", reason = "", facts }) {
+function showOutcome(article, message) {
+  const { id, made, note = "", error = "", code = "", reason = "", facts } = message;
   const isElsewhere = writtenElsewhere.has(id);
   article.toggleAttribute("data-elsewhere", isElsewhere);
   const [stats, outcome] = isElsewhere || typeof note === "string" ? [[], []] : [note.filter(isOfStatistics), note.filter((each) => !isOfStatistics(each))];
@@ -175,6 +180,7 @@ function showOutcome(article, { id, made, note = "", error = "", code = "", reas
   partOf(article, "error").textContent = error && faultOf({ reason, facts, message: error });
   Object.assign(article.dataset, { code, reason });
   if (made?.searched) emit("answersearched", article);
+  if (isJson(message)) emit("jsonanswered", { article, message });
   delete article.dataset.pending;
 }
 
@@ -188,13 +194,19 @@ function showVersions(article, message) {
   /** @type {HTMLButtonElement} */ (partOf(article, "later")).disabled = at === versions.length - 1;
 }
 
-/** Shows the system prompt of the chat, where it has one, and whether it has tools. */
+/** Shows the system prompt of the chat, where it has one, whether it has tools, and whether its answers are JSON. */
 function showRules() {
   page.rules.hidden = !shown.system;
   page.rules.lastElementChild?.replaceChildren(shown.system.slice(0, MAX_RULES));
   page.openTools.ariaLabel = page.openTools.title = shown.tools.isOn ? t`Tools: on` : t`Tools`;
   page.openTools.toggleAttribute("data-on", shown.tools.isOn);
+  page.inJson.hidden = !shown.json.isOn;
 }
+
+page.endJson.onclick = () => {
+  setInChat("json", { ...shown.json, isOn: false });
+  page.draft.focus();
+};
 
 /** Scrolls to the end, where the user reads along. */
 export function follow() {

@@ -25,6 +25,7 @@
  * @property {string} hubmodelwanted the user wants to see a model of the Hub: its address
  * @property {undefined} modelchange another model is loaded, or being loaded, or none
  * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
+ * @property {{ article: HTMLElement, message: ChatMessage }} jsonanswered an answer is shown that was ordered to be JSON
  * @property {undefined} modelslisted the list of models is new
  * @property {undefined} panelunwanted the dock is to be closed
  * @property {{ name: string, settings: Record<string, any> }} panelwanted a panel (see panels/table.js) is to be opened beside the chat; without a name, the last one, or closed. Settings are the panel's to read: as they come from a link they are texts

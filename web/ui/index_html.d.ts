@@ -14,6 +14,9 @@ type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubTok
 type TextAreas = Record<"draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"certainty" | "compareLeft" | "compareRight" | "language" | "model" | "prompts", HTMLSelectElement>;
 type Dialogs = Record<"compare" | "hubAsk" | "models" | "opened" | "settings" | "why", HTMLDialogElement>;
+/** Of answers in JSON. */
+type OfJson = Record<"json", HTMLDialogElement> & Record<"jsonForm", HTMLFormElement> & Record<"jsonSchema", HTMLTextAreaElement> & Record<"useJson", HTMLInputElement>
+  & Record<"checkJson" | "endJson", HTMLButtonElement> & Record<"inJson" | "jsonExamples" | "jsonFault" | "jsonSound" | "jsonTools" | "toolsJson", HTMLElement>;
 type Others = Record<
   | "about" | "announcer" | "promptFieldsRows" | "compareFacts" | "compareText" | "whyFacts" | "whyLegend" | "whyPrompt" | "whyPromptFacts" | "chats" | "contextText" | "editing" | "facts" | "failure" | "guest" | "guestHeading" | "rules" | "loadingHeading"
   | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubResults" | "hubSection" | "hubStatus" | "hubStorage" | "hubTerms" | "kernelFacts" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "loadedStatus" | "sharing" | "sharingStatus" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "ownFiles"
@@ -46,7 +49,7 @@ type OfSteering = Record<"adapterChip", HTMLTemplateElement>
   & Record<"samplerChosen", HTMLInputElement>
   & Record<"sampler", HTMLSelectElement>;
 
-export type Elements = OfReading & OfDock & OfSteering & OfTools & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+export type Elements = OfReading & OfJson & OfDock & OfSteering & OfTools & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
   hubAccess: HTMLDetailsElement;
   hubGate: HTMLAnchorElement;

@@ -27,10 +27,10 @@ export function markdownIn(element) {
   loadMarkdown().catch(() => {}); // all can be read without it
   /** @type {View | undefined} */
   let view;
-  const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ text) => {
-    if (views) return (view ??= views.markdownIn(element))[how](text);
+  const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ text, isJson = false) => {
+    if (views) return (view ??= views.markdownIn(element))[how](text, isJson);
     element.replaceChildren(plain(text));
-    waiting.set(element, () => show(how)(text));
+    waiting.set(element, () => show(how)(text, isJson));
   };
   return { grow: show("grow"), finish: show("finish") };
 }

@@ -9,6 +9,7 @@ import { saveChat } from "./chat_storage.js";
 import { isImage, lastPartOf, newChat, pathOf, shown, titleOf, wholeOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
+import { jsonBlock } from "./json/block.js";
 import { splitReasoning } from "./markdown/reasoning.js";
 import { renderWhole } from "./markdown/view.js";
 import { copyText, notify } from "./notices.js";
@@ -24,6 +25,9 @@ const MAX_UNPACKED = 2_000_000; // bytes: what is packed well may be far longer
 /** Splits an answer into what was thought and what was said. @param {string} content */
 const partsOf = (content) => splitReasoning(content) ?? { thoughts: "", answer: content };
 
+/** Gives what an answer says in the end, as Markdown. @param {ChatMessage} message */
+const saidBy = (message) => (message.made?.json === undefined ? lastPartOf(message) : jsonBlock(lastPartOf(message)));
+
 /** @param {ChatMessage} message */
 const nameOf = ({ role, made }) => (role === "user" ? t`You` : line(t`Answer`, typeof made?.model === "string" && made.model));
 
@@ -36,7 +40,7 @@ export const exportMarkdown = (chat) => giveFile(fileName(chat, "md"), markdownO
 function markdownOf(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
-  for (const message of pathOf(chat)) parts.push(...message.role === "user" ? [`## ${t`You`}`, ...imagesOf(message), wholeOf(message)].filter(Boolean) : [`## ${t`Answer`}`, ...stepsOf(message).flatMap(stepInMarkdown), partsOf(lastPartOf(message)).answer.trim()]);
+  for (const message of pathOf(chat)) parts.push(...message.role === "user" ? [`## ${t`You`}`, ...imagesOf(message), wholeOf(message)].filter(Boolean) : [`## ${t`Answer`}`, ...stepsOf(message).flatMap(stepInMarkdown), partsOf(saidBy(message)).answer.trim()]);
   return `${parts.join("\n\n")}\n`;
 }
 
@@ -117,7 +121,7 @@ async function sectionOf(message) {
     return [heading, ...files, ...message.content ? [text] : [], ...sources];
   }
   const steps = await Promise.all(stepsOf(message).map(async ({ said, call }) => [...await rendered(said), folded(wordsOf(call), `${givenOf(call)}\n\n${call.result}`)]));
-  return [heading, ...steps.flat(), ...await rendered(lastPartOf(message))];
+  return [heading, ...steps.flat(), ...await rendered(saidBy(message))];
 }
 
 /** Renders what an answer says, its thoughts folded. @param {string} content */
@@ -140,10 +144,10 @@ export async function copyLink(chat) {
 /** Packs what is shown of a chat: what a reader sees, and nothing of how it was made. @param {Chat} chat */
 async function packedChat(chat) {
   const messages = pathOf(chat).map(({ role, content, attachments, calls, made }) => ({
-    role, content, ...(calls ? { calls } : {}), ...(made?.model ? { model: made.model } : {}),
+    role, content, ...(calls ? { calls } : {}), ...(made?.model ? { model: made.model } : {}), ...(made?.json === undefined ? {} : { json: made.json }),
     ...(attachments ? { attachments: attachments.map(({ name, title, kind, text, bytes }) => ({ name, title, kind, text, bytes })) } : {}),
   }));
-  const text = JSON.stringify({ title: titleOf(chat), system: chat.system, messages });
+  const text = JSON.stringify({ title: titleOf(chat), system: chat.system, json: chat.json.isOn ? chat.json : undefined, messages });
   const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -165,17 +169,16 @@ async function unpackedChat(text) {
   /** @type {any[]} */
   const messages = found.messages;
   const plain = messages.map((message, at) => ({
+    ...(typeof message?.model === "string" ? { made: { model: message.model.slice(0, 200), ...(message.json === undefined ? {} : { json: message.json }) }, settings: {} } : {}),
     id: `linked-${at}`, born: at + 1, role: message?.role, content: message?.content, parent: at ? `linked-${at - 1}` : "",
     ...(Array.isArray(message?.attachments) ? { attachments: message.attachments } : {}), calls: message?.calls,
   }));
-  const { title, system, messages: read } = readChat({ title: found.title, system: found.system, messages: plain }, t`the chat`);
+  const { title, system, json, messages: read } = readChat({ title: found.title, system: found.system, json: found.json, messages: plain }, t`the chat`);
   for (const [at, message] of read.entries()) {
-    const { model } = messages[at];
     message.id = crypto.randomUUID();
     message.parent = read[at - 1]?.id ?? "";
-    if (typeof model === "string") Object.assign(message, { made: { model: model.slice(0, 200) }, settings: {} });
   }
-  return { ...newChat(), title, system, messages: read, temporary: true };
+  return { ...newChat(), title, system, json, messages: read, temporary: true };
 }
 
 /** Unpacks a text, or throws RangeError where it is too long. @param {Uint8Array<ArrayBuffer>} bytes */

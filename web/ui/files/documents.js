@@ -70,7 +70,8 @@ function roomOf() {
 
 /** @type {(mine: Answer, files: Attachment[], path: ChatMessage[], question: ChatMessage, settings: Record<string, any>) => Promise<Sources>} */
 async function passagesFor(mine, files, path, question, settings) {
-  const { chat: { system }, abort: { signal } } = mine;
+  const { message: { made }, abort: { signal } } = mine;
+  const system = made?.system;
   await loadEncoder(mine, signal);
   tell(mine, files.length > 1 ? t`Searching your files…` : t`Searching ${files[0].name}…`);
   const { context, room } = roomOf();

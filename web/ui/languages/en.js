@@ -122,6 +122,10 @@ export const messages = {
   hub_busy_for: "too many requests to the Hub: wait {seconds} {seconds:second|seconds}, then try again",
   hub_answered: "the Hub answered {status} to a request for {what}: try again later",
 
+  // Answers in JSON
+  json_room: "the shortest answer that the schema allows takes {needed} tokens, and there is room for {room}: raise “Max tokens” in the settings, or shorten the chat",
+  json_cannot_continue: "this answer cannot be continued: what is there does not fit the schema",
+
   // The page's own, kept in chats or named in shelf.json
   answer_interrupted: "Interrupted by a reload",
   good_at_trying_out: "trying things out: small enough for a phone",

@@ -3,7 +3,10 @@
 import { copyOf, page, partOf } from "../elements.js";
 import { t } from "../wording.js";
 
-/** @typedef {{ grow: (text: string) => void, finish: (text: string) => void }} View */
+/**
+ * A text in the page. Where it is JSON, that is written as a block of code.
+ * @typedef {Record<"grow" | "finish", (text: string, isJson?: boolean) => void>} View
+ */
 
 // How it begins, and how it ends.
 const MARKERS = [

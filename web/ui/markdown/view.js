@@ -10,6 +10,7 @@ import { copyOf, directionOf, isInUse, page, plain } from "../elements.js";
 import { emit } from "../events.js";
 import { lazy, library, script } from "../lazy.js";
 import { isRenderable, options, renderMarkdown } from "./html.js";
+import { jsonBlock } from "../json/block.js";
 import { folded } from "./reasoning.js";
 import { t } from "../wording.js";
 
@@ -235,14 +236,15 @@ function blocksIn(element) {
 export function markdownIn(element) {
   let view = blocksIn(element);
   if (!marked) loadMarkdown().catch(() => {}); // all can be read without it
-  const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ text) => {
+  const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ written, isJson = false) => {
     if (!marked) {
       waiting.set(element, () => {
         element.replaceChildren();
         view = blocksIn(element);
-        show(how)(text);
+        show(how)(written, isJson);
       });
     }
+    const text = isJson ? jsonBlock(written) : written;
     const other = folded(view, element, text, blocksIn);
     if (other !== view) owners.delete(element); // its parts have views of their own
     view = other;

@@ -2,11 +2,10 @@
 
 /** @import { SamplerKind } from "../../inpage.js" */
 
-import { store } from "../chat_storage.js";
+import { setInChat } from "../chat_storage.js";
 import { shown } from "../chats.js";
 import { showChat } from "../conversation.js";
 import { page } from "../elements.js";
-import { emit } from "../events.js";
 import { siteFacts } from "../lazy.js";
 import { notify } from "../notices.js";
 import { filledIn } from "./prompt_fields.js";
@@ -111,12 +110,7 @@ settings.onclose = () => {
   takeIn();
 };
 system.oninput = () => { shown.system = system.value.trim(); }; // whatever shows the chat anew keeps it
-system.onchange = () => {
-  shown.system = system.value.trim();
-  shown.set.system = Date.now();
-  if (shown.messages.length) store(shown);
-  else emit("chatschange");
-};
+system.onchange = () => setInChat("system", system.value.trim());
 
 // ---- system prompts to choose from: those that the user keeps, and some to begin with
 

@@ -321,7 +321,7 @@ function branch(message, { tokens, model }, at, choice) {
   const system = message.made?.system ?? shown.system;
   Object.assign(next, { tokens: packed(kept.map(({ id }) => id)), certain: 1, calls: message.calls, settings: message.settings, made: { ...message.made, model, system } });
   if (!choice.end) return answerHere(next, sameSettings(message));
-  next.made = { model, system, begun: kept.length, finish: "stop" };
+  next.made = { model, system, json: message.made?.json, begun: kept.length, finish: "stop" };
   saveChat(shown);
   showChat();
 }

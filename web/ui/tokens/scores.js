@@ -3,7 +3,7 @@
 /** @import { ChatRequest, Message } from "../../inpage.js" */
 /** @import { Chat, ChatMessage } from "../chats.js" */
 
-import { promptOf, unpacked } from "../answers.js";
+import { formatOf, promptOf, unpacked } from "../answers.js";
 import { lastPartOf, pathOf, slotOf, wholeOf } from "../chats.js";
 import { decimal, t } from "../wording.js";
 
@@ -47,7 +47,7 @@ export function messagesBefore(chat, message) {
 }
 
 /** Gives the other fields of the request that asked for a message. @param {ChatMessage} message @returns {Partial<ChatRequest>} */
-export const requestOf = ({ made, settings }) => ({ ...settings, ...ALWAYS, ...(made?.tools ? { tools: JSON.parse(made.tools) } : {}) });
+export const requestOf = ({ made, settings }) => ({ ...settings, ...ALWAYS, ...formatOf(made?.json), ...(made?.tools ? { tools: JSON.parse(made.tools) } : {}) });
 
 /** Whether the tokens of an answer are known, and are the loaded model's. @param {ChatMessage} message */
 export const isExact = ({ tokens, made }) => !!tokens && made?.model === inpage.loaded?.name;
