@@ -1,7 +1,7 @@
 // The page: puts its parts together, starts the engine, and offers it as globalThis.inpage.
 
 import { createInpage } from "./api.js";
-import "./ui/attachments.js";
+import "./ui/files/attachments.js";
 import { opened } from "./ui/chat_storage.js";
 import { pathOf, shown } from "./ui/chats.js";
 import { write } from "./ui/composer.js";
@@ -10,7 +10,7 @@ import { emit, on } from "./ui/events.js";
 import { restart, showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
 import { script } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
-import { expectNone, loading, loadStored, showModel } from "./ui/models.js";
+import { expectNone, loading, loadStored, showModel } from "./ui/models/models.js";
 import { arrived, notify } from "./ui/notices.js";
 import { keepOffline, reloadsIsolated } from "./ui/service_worker.js";
 import "./ui/shortcuts.js";
@@ -32,18 +32,18 @@ import { t, tell } from "./ui/wording.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
-  models: script(() => import("./ui/model_panel.js")),
-  settings: script(() => import("./ui/settings_dialog.js")),
+  models: script(() => import("./ui/models/panel.js")),
+  settings: script(() => import("./ui/settings/dialog.js")),
   tools: script(() => import("./ui/tools/dialog.js")),
 };
 const loadActions = script(() => import("./ui/message_actions.js"));
 const loadCalls = script(() => import("./ui/tools/blocks.js"));
 const loadCertainty = script(() => import("./ui/tokens/certainty.js"));
 const loadDock = script(() => import("./ui/dock.js"));
-const loadHub = script(() => import("./ui/hub.js"));
+const loadHub = script(() => import("./ui/models/hub.js"));
 const loadSharingOfChats = script(() => import("./ui/sharing.js"));
 const loadSpeech = script(() => import("./ui/speech.js"));
-const loadSuggesting = script(() => import("./ui/model_fit.js"));
+const loadSuggesting = script(() => import("./ui/models/fit.js"));
 
 /** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {

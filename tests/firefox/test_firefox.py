@@ -143,7 +143,7 @@ def test_hostile_pdf_files_hold_nothing_up(site: Site) -> None:
     firefox = site.firefox
     firefox.until("!document.querySelector('#attach').hidden")
     patience = (
-        "(await import(new URL('ui/file_contents.js', document.baseURI))).pdfLimits.milliseconds"
+        "(await import(new URL('ui/files/contents.js', document.baseURI))).pdfLimits.milliseconds"
     )
     before = firefox.run(f"const before = {patience}; {patience} = 500; return before")
     give(site, "#attachFiles", "endless.pdf", endless())

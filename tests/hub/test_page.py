@@ -296,7 +296,7 @@ REMEMBER = """async (bytes) => {
     const file = await handle.createWritable();
     await file.write(Uint8Array.from(bytes));
     await file.close();
-    const { remember } = await import(new URL("ui/model_files.js", document.baseURI).href);
+    const { remember } = await import(new URL("ui/models/files.js", document.baseURI).href);
     await remember("own", [handle]);
 }"""
 

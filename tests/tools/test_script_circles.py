@@ -52,5 +52,5 @@ def test_what_is_imported_is_there(tmp_path: Path) -> None:
 
 def test_the_page_has_none() -> None:
     found = {path.relative_to(WEB).as_posix() for path in imports_of(WEB / "app.js")}
-    assert {"api.js", "ui/settings_dialog.js", "ui/sidebar.js"} <= found
+    assert {"api.js", "ui/settings/dialog.js", "ui/sidebar.js"} <= found
     check(WEB)

@@ -37,7 +37,7 @@ GREEDY = """() => inpage.completions.create({
 # What this browser keeps loads by itself on arrival, or fails.
 SETTLED = """async () => {
   await inpage.ready;
-  const model = await import(new URL("ui/models.js", document.baseURI));
+  const model = await import(new URL("ui/models/models.js", document.baseURI));
   const error = document.getElementById("loadError");
   const isHere = ({stored}) => stored;
   const isDone = () => inpage.loaded || error.textContent || !model.models.some(isHere);

@@ -11,7 +11,7 @@ from tests.web.user import Desk, User, until
 
 pytestmark = pytest.mark.browser
 
-BOUNDS = """bounds => import(new URL("ui/file_contents.js", document.baseURI))
+BOUNDS = """bounds => import(new URL("ui/files/contents.js", document.baseURI))
     .then(({pdfLimits}) => { Object.assign(pdfLimits, bounds); })"""
 REFUSED = """addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI}) => {
     (globalThis.refused ??= []).push(`${violatedDirective} ${blockedURI}`);

@@ -175,7 +175,7 @@ STORED_ENCODER = """async () => {
         inpage.loaded = {...inpage.loaded}; // as the engine tells of the model that answers
         return {name: "small", is_encoder: true};
     };
-    await (await import("/ui/models.js")).listModels();
+    await (await import("/ui/models/models.js")).listModels();
 }"""
 
 

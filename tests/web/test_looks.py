@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 CPU_SCRIPTS = {"bridge/cpu.js", "bridge/cpu_worker.js", "bridge/start_worker.js"}
 # What reads stored chats, shows an answer's Markdown and reads it aloud, and may suggest a model.
 COMES_SOON = {"chat_reading", "markdown/html", "markdown/view", "markdown/reasoning"}
-COMES_SOON |= {"model_fit", "speech"}
+COMES_SOON |= {"models/fit", "speech"}
 LIBRARIES = {"dompurify.js", "idb.js", "marked.js"}  # that this takes; the others come when needed
 SAMPLE = """# Heading
 
@@ -349,13 +349,13 @@ def test_settings_open_once_the_site_answers(desk: Desk) -> None:
 
 
 def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: User) -> None:
-    assert "ui/model_panel.js" not in own_scripts(chatted)
+    assert "ui/models/panel.js" not in own_scripts(chatted)
     chatted.page.locator("#modelChip").click()
     dialog = chatted.page.get_by_role("dialog", name="Models")
     expect(dialog).to_be_visible()
     expect(dialog.locator("#loadedName")).to_have_text("Toy")
     expect(dialog.locator("#loadedPlain")).to_contain_text("· stored in this browser")
-    assert "ui/model_panel.js" in own_scripts(chatted)
+    assert "ui/models/panel.js" in own_scripts(chatted)
     chatted.page.keyboard.press("Escape")
 
 

@@ -150,7 +150,7 @@ def test_this_machine_shows_the_kernels_and_what_chose_them(user: User, panel: L
 def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
     """The engine may be started anew while it is asked."""
     user.page.evaluate("""async () => {
-        const {loadFrom} = await import("/ui/models.js");
+        const {loadFrom} = await import("/ui/models/models.js");
         const {models, stored} = inpage;
         inpage.models = inpage.stored = () => Promise.reject(new Error("it has ended"));
         await loadFrom("models/Toy/", "Toy");
@@ -164,8 +164,8 @@ def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
 def test_only_a_download_can_be_paused(user: User, panel: Locator) -> None:
     """Nothing else that is loaded meanwhile changes that."""
     words = user.page.evaluate("""async () => {
-        const {loadModel} = await import("/ui/model_panel.js");
-        const {loadFrom} = await import("/ui/models.js");
+        const {loadModel} = await import("/ui/models/panel.js");
+        const {loadFrom} = await import("/ui/models/models.js");
         const {load} = inpage;
         const begun = [];
         inpage.load = () => new Promise(end => begun.push(end));

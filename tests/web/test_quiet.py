@@ -34,7 +34,7 @@ MORE = """async () => {
         inpage.loaded = {...inpage.loaded, name: path.at(-1), path};
         return {};
     };
-    await (await import("/ui/models.js")).listModels();
+    await (await import("/ui/models/models.js")).listModels();
     const {create} = inpage.chat.completions;
     inpage.chat.completions.create = async function* (request) {
         for await (const chunk of create(request)) {

@@ -107,7 +107,7 @@ def keep_from_loading_stored(target: Page | BrowserContext) -> None:
     assert function in script
     body = script.replace(function, f"{function} expectNone(); return;")
     kind = "text/javascript"
-    target.route("**/ui/models.js", lambda route: route.fulfill(body=body, content_type=kind))
+    target.route("**/ui/models/models.js", lambda route: route.fulfill(body=body, content_type=kind))
 
 
 class User:

@@ -10,11 +10,11 @@ import { lastPartOf, pathOf, titleOf, versionsOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
 import { script } from "./lazy.js";
-import { isListed, loading } from "./models.js";
-import { requestOptions } from "./settings.js";
+import { isListed, loading } from "./models/models.js";
+import { requestOptions } from "./settings/settings.js";
 import { decimal, line, t } from "./wording.js";
 
-const loadSearching = script(() => import("./documents.js"));
+const loadSearching = script(() => import("./files/documents.js"));
 const loadTools = script(() => import("./tools/tools.js"));
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];

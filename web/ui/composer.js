@@ -8,7 +8,7 @@ import { answerIn, answers, promptOf, stop } from "./answers.js";
 import { chats, pathOf, setShown, shown, slotOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
-import { keep, recall } from "./settings.js";
+import { keep, recall } from "./settings/settings.js";
 import { t } from "./wording.js";
 
 /**

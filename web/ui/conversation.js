@@ -10,7 +10,7 @@ import { changeChat } from "./composer.js";
 import { copyOf, directionOf, excerptOf, mainTextOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { markdownIn } from "./markdown.js";
-import { keep } from "./settings.js";
+import { keep } from "./settings/settings.js";
 import { faultOf, language, t, tell } from "./wording.js";
 
 const isOfStatistics = (/** @type {{ code: string }} */ { code }) => /^answer_(tokens|seconds|seconds_spent|speed)$/.test(code);

@@ -6,7 +6,7 @@ import { page, partOf, styleSheet } from "./elements.js";
 import { on } from "./events.js";
 import { arrived, copyText } from "./notices.js";
 import { table } from "./panels/table.js";
-import { keep, recall } from "./settings.js";
+import { keep, recall } from "./settings/settings.js";
 import { faultOf } from "./wording.js";
 
 /** @typedef {Record<string, any>} PanelSettings as the one who wants it gives them, or texts as they come from a link */

@@ -5,7 +5,7 @@
 
 import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
-import { listModels, loadFrom, showStep } from "./models.js";
+import { listModels, loadFrom, showStep } from "./models/models.js";
 import { decimal, t } from "./wording.js";
 
 /** Shows the phase that the start is in. @param {Phase} phase */

@@ -8,7 +8,7 @@ import { allChats, isPinned, pin, shown, versionsOf } from "./chats.js";
 import { copyOf, page, partOf, styleSheet } from "./elements.js";
 import { emit, on } from "./events.js";
 import { script } from "./lazy.js";
-import { loadFrom, models } from "./models.js";
+import { loadFrom, models } from "./models/models.js";
 import { arrived } from "./notices.js";
 import { copyLink, exportMarkdown, exportPage } from "./sharing.js";
 import { t } from "./wording.js";

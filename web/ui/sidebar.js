@@ -13,7 +13,7 @@ import { copyOf, page, partOf } from "./elements.js";
 import { emit, on } from "./events.js";
 import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
-import { keep, recall } from "./settings.js";
+import { keep, recall } from "./settings/settings.js";
 import { language, t } from "./wording.js";
 
 const HIDDEN = "inpageListHidden"; // on wide screens

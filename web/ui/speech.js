@@ -4,7 +4,7 @@
 import { mainTextOf, page } from "./elements.js";
 import { script } from "./lazy.js";
 import { arrived, notify } from "./notices.js";
-import { keep, recall } from "./settings.js";
+import { keep, recall } from "./settings/settings.js";
 import { t } from "./wording.js";
 
 const { dictate, dictateAsk, draft, messages } = page;

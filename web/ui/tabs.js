@@ -6,7 +6,7 @@ import { allChats, chats, isDeleted, isGone, shown, titleOf } from "./chats.js";
 import { follow, showMessages } from "./conversation.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
-import { loadingName } from "./models.js";
+import { loadingName } from "./models/models.js";
 import { leaveDeleted } from "./sidebar.js";
 
 /**

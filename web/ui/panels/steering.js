@@ -3,7 +3,7 @@
 
 import { styleSheet } from "../elements.js";
 import { on } from "../events.js";
-import { requestOptions } from "../settings.js";
+import { requestOptions } from "../settings/settings.js";
 import { decimal, faultOf, t } from "../wording.js";
 
 /**

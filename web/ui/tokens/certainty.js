@@ -9,7 +9,7 @@ import { addMessage, shown, slotOf } from "../chats.js";
 import { answerHere, showChat } from "../conversation.js";
 import { copyOf, mainTextOf, page, partOf, styleSheet } from "../elements.js";
 import { emit, on } from "../events.js";
-import { requestOptions } from "../settings.js";
+import { requestOptions } from "../settings/settings.js";
 import { addedBy, percent, probabilityOf, scoresOf, sparkline, surpriseOf, visible, writtenAs } from "./scores.js";
 import { closeChoices, hideChoices, hideSoon, showChoices, stepInto } from "./choices.js";
 import { decimal, faultOf, line, t } from "../wording.js";

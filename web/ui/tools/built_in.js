@@ -7,14 +7,14 @@
 import { isImage } from "../chats.js";
 import { script } from "../lazy.js";
 import { patience, Runner } from "../notebook/runner.js";
-import { keep, recall } from "../settings.js";
+import { keep, recall } from "../settings/settings.js";
 import { t } from "../wording.js";
 import { calculate } from "./calculator.js";
 
 const MAX_PRINTED = 200_000; // characters: code that prints for ever is ended
 const SHARE = 1 / 4; // of the context, for what a search finds
 
-const loadDocuments = script(() => import("../documents.js"));
+const loadDocuments = script(() => import("../files/documents.js"));
 
 /** Lists the tools that come with the page, as people know them. */
 export const known = () => [

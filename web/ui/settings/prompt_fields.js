@@ -1,6 +1,6 @@
 // Fields in saved prompts: {{language}} stands for a text that is asked for when the prompt is chosen.
 
-import { page } from "./elements.js";
+import { page } from "../elements.js";
 
 const FIELD = /\{\{([^{}\n]{1,60})\}\}/g;
 

@@ -1,11 +1,11 @@
 // The models: which there are, which one is loaded, and loading one.
 
-/** @import { LoadedModel, LoadProgress, OfferedModel, StoredModel } from "../inpage.js" */
+/** @import { LoadedModel, LoadProgress, OfferedModel, StoredModel } from "../../inpage.js" */
 
-import { page, partOf } from "./elements.js";
-import { emit, on } from "./events.js";
-import { keep, recall } from "./settings.js";
-import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
+import { page, partOf } from "../elements.js";
+import { emit, on } from "../events.js";
+import { keep, recall } from "../settings/settings.js";
+import { decimal, faultOf, inWords, line, t, tell } from "../wording.js";
 
 const { load, loadError, model: picker, progress } = page;
 

@@ -3,20 +3,20 @@
 // engine's while it lives, and this browser keeps the vectors of chunks beside the chats. They are made in the background,
 // while no answer is written; until then, files are searched by their words.
 
-/** @import { Answer } from "./answers.js" */
-/** @import { Attachment, ChatMessage, Passage, Sources } from "./chats.js" */
+/** @import { Answer } from "../answers.js" */
+/** @import { Attachment, ChatMessage, Passage, Sources } from "../chats.js" */
 
-import { answers, promptOf } from "./answers.js";
-import { chats, isDeleted, isGone, wholeOf } from "./chats.js";
-import { copyOf, page, partOf } from "./elements.js";
-import { on } from "./events.js";
-import { searchedIn } from "./file_views.js";
-import { lazy, library } from "./lazy.js";
-import { splitReasoning } from "./markdown/reasoning.js";
-import { models } from "./models.js";
-import { notify, patience } from "./notices.js";
-import { recall } from "./settings.js";
-import { faultOf, t } from "./wording.js";
+import { answers, promptOf } from "../answers.js";
+import { chats, isDeleted, isGone, wholeOf } from "../chats.js";
+import { copyOf, page, partOf } from "../elements.js";
+import { on } from "../events.js";
+import { searchedIn } from "./views.js";
+import { lazy, library } from "../lazy.js";
+import { splitReasoning } from "../markdown/reasoning.js";
+import { models } from "../models/models.js";
+import { notify, patience } from "../notices.js";
+import { recall } from "../settings/settings.js";
+import { faultOf, t } from "../wording.js";
 
 /** @typedef {Omit<Passage, "text">} Found */
 
@@ -62,7 +62,7 @@ const count = async (messages, system) => (await inpage.countTokens(promptOf(sys
 
 /** How many tokens a prompt may have, so that an answer has room. */
 function roomOf() {
-  const { context } = /** @type {import("../inpage.js").LoadedModel} */ (inpage.loaded);
+  const { context } = /** @type {import("../../inpage.js").LoadedModel} */ (inpage.loaded);
   return { context, room: context - Math.min(MAX_RESERVED, Math.floor(context * RESERVED_SHARE)) };
 }
 

@@ -1,8 +1,8 @@
 // The user's settings, and other short texts that survive a reload: drafts, and which chat and model were used last.
 
-/** @import { GenerationRequest } from "../inpage.js" */
+/** @import { GenerationRequest } from "../../inpage.js" */
 
-import { page } from "./elements.js";
+import { page } from "../elements.js";
 
 /** @type {Map<string, string>} */
 const memory = new Map(); // of this page, also where storage is switched off or full

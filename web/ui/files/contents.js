@@ -1,8 +1,8 @@
 // What attached files hold: pictures, made smaller where they are large; the text of PDF files, by pdf.js in a worker of its
 // own, which is ended whatever the file does to it; and the texts of folders, one after the other, as one file.
 
-import { library, siteFacts } from "./lazy.js";
-import { t } from "./wording.js";
+import { library, siteFacts } from "../lazy.js";
+import { t } from "../wording.js";
 
 // ---- images
 
@@ -59,7 +59,7 @@ export async function textOfPdf(file, signal) {
   const pdf = await loadPdf();
   const { vendor } = await siteFacts();
   const name = new URL(`${vendor}pdf-worker.js`, document.baseURI).href;
-  const port = new Worker(new URL("../pdf_worker.js", import.meta.url), { type: "module", name });
+  const port = new Worker(new URL("../../pdf_worker.js", import.meta.url), { type: "module", name });
   /** @type {PdfText} */
   const found = { text: "", starts: [], pages: 0 };
   const ended = Promise.withResolvers();

@@ -1,19 +1,19 @@
-// Files that are attached, dropped or pasted: models and adapters are for model_files.js; what goes with a message, and chats,
+// Files that are attached, dropped or pasted: models and adapters are for models/files.js; what goes with a message, and chats,
 // for attaching.js. A message is sent once it is known to fit.
 
-import { shown } from "./chats.js";
-import { files as attached, isNearLimit, send } from "./composer.js";
-import { page } from "./elements.js";
-import { on } from "./events.js";
-import { script } from "./lazy.js";
-import { arrived } from "./notices.js";
+import { shown } from "../chats.js";
+import { files as attached, isNearLimit, send } from "../composer.js";
+import { page } from "../elements.js";
+import { on } from "../events.js";
+import { script } from "../lazy.js";
+import { arrived } from "../notices.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors|npz)$/i;
 
 const { attachFiles, attachFolder, composer, draft, dropZone, takePhoto } = page;
 const loadAttaching = script(() => import("./attaching.js"));
-const loadViews = script(() => import("./file_views.js"));
-const loadModelFiles = script(() => import("./model_files.js"));
+const loadViews = script(() => import("./views.js"));
+const loadModelFiles = script(() => import("../models/files.js"));
 
 /** @type {(files: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
 const attach = async (files, entries) => (await arrived(loadAttaching()))?.attach(files, entries);

@@ -2,16 +2,16 @@
 // is where they are, not what they hold: the browser asks again before it lets the page read them. Adapters come as files,
 // too: those of the loaded model have a chip each, with its strength.
 
-/** @import { AppliedAdapter } from "../inpage.js" */
+/** @import { AppliedAdapter } from "../../inpage.js" */
 
-import { copyOf, page, partOf } from "./elements.js";
-import { emit } from "./events.js";
-import { library } from "./lazy.js";
-import { markdownIn } from "./markdown.js";
+import { copyOf, page, partOf } from "../elements.js";
+import { emit } from "../events.js";
+import { library } from "../lazy.js";
+import { markdownIn } from "../markdown.js";
 import { listModels, loadFrom } from "./models.js";
-import { notify } from "./notices.js";
-import { keep } from "./settings.js";
-import { decimal, faultOf, line, t, tell } from "./wording.js";
+import { notify } from "../notices.js";
+import { keep } from "../settings/settings.js";
+import { decimal, faultOf, line, t, tell } from "../wording.js";
 
 /**
  * @typedef {FileSystemFileHandle & Record<"queryPermission" | "requestPermission", () => Promise<PermissionState>>} Handle

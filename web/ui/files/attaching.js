@@ -2,27 +2,27 @@
 // are imported; for any other file, a notice says which kinds can be opened. A message that does not fit the model's context
 // is not sent: a box says by how much, and offers what can be done.
 
-/** @import { DraftFile } from "./composer.js" */
-/** @import { FolderFile } from "./file_contents.js" */
+/** @import { DraftFile } from "../composer.js" */
+/** @import { FolderFile } from "./contents.js" */
 
-import { answers, promptOf } from "./answers.js";
-import { isImage } from "./chats.js";
-import { countDraft, files, send, setFiles, write } from "./composer.js";
-import { page, partOf } from "./elements.js";
-import { emit, on } from "./events.js";
-import { chosenFolder, filesIn, imageOf, textOf, textOfFolder, textOfPdf } from "./file_contents.js";
-import { chipOf, factsOf, loadStyles, showPicture } from "./file_views.js";
-import { script } from "./lazy.js";
-import { arrived, notify } from "./notices.js";
-import { requestOptions } from "./settings.js";
-import { faultOf, inWords, line, t } from "./wording.js";
+import { answers, promptOf } from "../answers.js";
+import { isImage } from "../chats.js";
+import { countDraft, files, send, setFiles, write } from "../composer.js";
+import { page, partOf } from "../elements.js";
+import { emit, on } from "../events.js";
+import { chosenFolder, filesIn, imageOf, textOf, textOfFolder, textOfPdf } from "./contents.js";
+import { chipOf, factsOf, loadStyles, showPicture } from "./views.js";
+import { script } from "../lazy.js";
+import { arrived, notify } from "../notices.js";
+import { requestOptions } from "../settings/settings.js";
+import { faultOf, inWords, line, t } from "../wording.js";
 
 const MAX_BYTES = 5_000_000;
 const MAX_PDF_BYTES = 50_000_000;
 const IMAGE = /\.(png|jpe?g|webp|gif)$/i; // by its name, or, pasted, by its type
 
 const { attached, draft, tooLong } = page;
-const loadFiles = script(() => import("./chat_files.js"));
+const loadFiles = script(() => import("../chat_files.js"));
 
 /** Takes files and folders in, as what they hold, in their order. @type {(given: File[], entries?: (FileSystemEntry | null)[]) => Promise<void>} */
 export async function attach(given, entries = []) {

@@ -1,19 +1,19 @@
 // The panel of models, in three parts: the one in use (with its kernels, and whether this machine computes it right), those that
 // this browser stores, and those that are available. A line says what each is and how it would run here; a click on it shows
-// the details. The Hub's part is in hub.js, that of the user's own files in model_files.js.
+// the details. The Hub's part is in hub.js, that of the user's own files in files.js.
 
-/** @import { LoadedModel, OfferedModel } from "../inpage.js" */
+/** @import { LoadedModel, OfferedModel } from "../../inpage.js" */
 
-import { copyOf, page, partOf } from "./elements.js";
-import { on } from "./events.js";
+import { copyOf, page, partOf } from "../elements.js";
+import { on } from "../events.js";
 import "./hub.js";
-import { markdownIn } from "./markdown.js";
-import { addressOfLoaded, canKeep, keepCopy } from "./model_files.js";
-import { fitWords, showInPanel } from "./model_fit.js";
+import { markdownIn } from "../markdown.js";
+import { addressOfLoaded, canKeep, keepCopy } from "./files.js";
+import { fitWords, showInPanel } from "./fit.js";
 import { actionOf, listModels, loadFrom, loading, models, plainOf, stored } from "./models.js";
-import { notify } from "./notices.js";
-import { keep, recall } from "./settings.js";
-import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
+import { notify } from "../notices.js";
+import { keep, recall } from "../settings/settings.js";
+import { decimal, faultOf, inWords, line, t, tell } from "../wording.js";
 
 const { cancelLoad, deleteLoaded, keepLoaded, layers, loadedStatus, model: picker, models: panel, verdict, verify } = page;
 /** @type {Set<string>} */
@@ -237,7 +237,7 @@ verify.onclick = async () => {
   verify.textContent = offer;
 };
 
-/** @param {{ messages: import("../inpage.d.ts").EngineMessage[] }} progress */
+/** @param {{ messages: import("../../inpage.d.ts").EngineMessage[] }} progress */
 function showProgress({ messages }) {
   verdict.textContent = tell(messages) ?? "";
 }

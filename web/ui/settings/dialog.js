@@ -1,17 +1,17 @@
 // The panel of settings: what is typed counts at once, if it can; what cannot be says so where it stands.
 
-/** @import { SamplerKind } from "../inpage.js" */
+/** @import { SamplerKind } from "../../inpage.js" */
 
-import { store } from "./chat_storage.js";
-import { shown } from "./chats.js";
-import { showChat } from "./conversation.js";
-import { page } from "./elements.js";
-import { emit } from "./events.js";
-import { siteFacts } from "./lazy.js";
-import { notify } from "./notices.js";
+import { store } from "../chat_storage.js";
+import { shown } from "../chats.js";
+import { showChat } from "../conversation.js";
+import { page } from "../elements.js";
+import { emit } from "../events.js";
+import { siteFacts } from "../lazy.js";
+import { notify } from "../notices.js";
 import { filledIn } from "./prompt_fields.js";
 import { chosen, fields, keep, recall } from "./settings.js";
-import { speak, t } from "./wording.js";
+import { speak, t } from "../wording.js";
 
 const MAX_STOPS = 16; // as a request has them
 const PROMPTS = "inpagePrompts";
@@ -24,7 +24,7 @@ const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelector
 /** @param {string} name */
 const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) => field.name === name));
 
-/** @type {import("../calls.d.ts").Site["defaults"]} */
+/** @type {import("../../calls.d.ts").Site["defaults"]} */
 let defaults = {}; // the engine's
 const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
 

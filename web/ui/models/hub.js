@@ -1,13 +1,13 @@
 // Models of the Hugging Face Hub, in the panel of models: found by words, and the files of one to choose from. The Hub is asked
 // once the user allows it, and nothing goes there before; they can take that back.
 
-/** @import { HubChoice, HubFiles, HubFound, InpageError } from "../inpage.js" */
+/** @import { HubChoice, HubFiles, HubFound, InpageError } from "../../inpage.js" */
 
-import { copyOf, page, partOf } from "./elements.js";
-import { emit, on } from "./events.js";
-import { fitWords } from "./model_fit.js";
+import { copyOf, page, partOf } from "../elements.js";
+import { emit, on } from "../events.js";
+import { fitWords } from "./fit.js";
 import { models } from "./models.js";
-import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
+import { decimal, faultOf, inWords, line, t, tell } from "../wording.js";
 
 const KEY = "inpageHub";
 

@@ -1,12 +1,12 @@
 // How well models fit this machine: its memory, as far as the browser tells, and its speed, which answers have shown. A larger
 // model that it could run is suggested, until the user wants no more of that.
 
-/** @import { ChatMessage } from "./chats.js" */
+/** @import { ChatMessage } from "../chats.js" */
 
-import { copyOf, page, partOf } from "./elements.js";
-import { emit } from "./events.js";
-import { keep, recall } from "./settings.js";
-import { decimal, inWords, line, t } from "./wording.js";
+import { copyOf, page, partOf } from "../elements.js";
+import { emit } from "../events.js";
+import { keep, recall } from "../settings/settings.js";
+import { decimal, inWords, line, t } from "../wording.js";
 
 const SPEED = "inpageBandwidth"; // bytes of weights a second, of each kind of device
 const PROCESSOR_BYTES = 3.5e9; // that a WebAssembly memory has for a model

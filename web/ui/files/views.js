@@ -1,13 +1,13 @@
 // Files that go with messages, as they are seen: chips, the dialog in which a file is read, and the passages that an answer
 // was given, as quotes below it: a click opens the file where one stands.
 
-/** @import { Attachment, ChatMessage, Passage, Sources } from "./chats.js" */
+/** @import { Attachment, ChatMessage, Passage, Sources } from "../chats.js" */
 
-import { isImage, pathOf, shown } from "./chats.js";
-import { copyOf, mainTextOf, page, partOf, styleSheet } from "./elements.js";
-import { emit } from "./events.js";
-import { copyText } from "./notices.js";
-import { inWords, line, t } from "./wording.js";
+import { isImage, pathOf, shown } from "../chats.js";
+import { copyOf, mainTextOf, page, partOf, styleSheet } from "../elements.js";
+import { emit } from "../events.js";
+import { copyText } from "../notices.js";
+import { inWords, line, t } from "../wording.js";
 
 const PROSE = ["image", "pdf", "text", "txt", "md", "markdown"]; // kinds that are not code
 const BLOCK = 4000; // characters that a browser lays out together, or a few more
