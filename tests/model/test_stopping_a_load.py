@@ -66,7 +66,7 @@ def log(cpu: CpuRunner, monkeypatch: pytest.MonkeyPatch) -> Log:
     monkeypatch.setattr(CpuDevice, "_put_all", put_all)
     for place, name in STEPS:
         monkeypatch.setattr(place, name, logged(name, getattr(place, name)))
-    machine = cpu.device._machine  # type: ignore[attr-defined]
+    machine = cpu.device._machine
     monkeypatch.setattr(machine, "clear", logged("clear", machine.clear))
     monkeypatch.setattr("py_runtime.cpu.device.CLEARED_AT_ONCE", CLEARED)
     monkeypatch.setattr(concurrency, "STRETCH", 0.0)
