@@ -47,6 +47,14 @@ def desk(browser: Browser, toy_site_url: str, desks: list[Desk]) -> Iterator[Des
     desks.append(desk)
 
 
+@pytest.fixture(scope="module")
+def open_desk(browser: Browser, toy_site_url: str) -> Iterator[Desk]:
+    """Return a desk that nobody clears, for tests that share a tab."""
+    desk = Desk(browser, toy_site_url)
+    yield desk
+    desk.context.close()
+
+
 @pytest.fixture
 def host() -> Iterator[Host]:
     with Host() as host:

@@ -116,7 +116,8 @@ def test_samplers_are_chosen_in_the_settings(user: User) -> None:
     user.page.get_by_role("button", name="Done").click()
     user.ask("Say it again")
     asked = (
-        "async () => (await import(new URL('ui/settings/settings.js', document.baseURI))).requestOptions()"
+        "async () => (await import(new URL('ui/settings/settings.js', document.baseURI)))"
+        ".requestOptions()"
     )
     assert user.page.evaluate(asked)["sampler"] == {"name": "dry", "multiplier": 2}
     user.page.locator("header [data-opens=settings]").click()

@@ -61,14 +61,7 @@ def test_no_adapter(browser_type: BrowserType, site_url: str) -> None:
 
 
 SNAPSHOT = "**/snapshots/**"  # without it, Python starts from these files
-THOROUGH = (
-    "pyodide.asm.wasm",
-    "pyodide.mjs",
-    "python_stdlib.zip",
-    "pyodide-lock.json",
-    "numpy-*.whl",
-    "inpage-*.whl",
-)
+THOROUGH = ("pyodide.asm.wasm", "pyodide.mjs", "inpage-*.whl")
 SITE_FILES = ["site.json", *(pytest.param(file, marks=pytest.mark.thorough) for file in THOROUGH)]
 
 
@@ -86,7 +79,7 @@ def test_python_does_not_load(browser: Browser, site_url: str, file: str) -> Non
 def test_a_file_that_is_missing_on_the_server(browser: Browser, site_url: str) -> None:
     page = browser.new_page()
     page.route(SNAPSHOT, lambda route: route.fulfill(status=404))
-    page.route("**/inpage-*.whl", lambda route: route.fulfill(status=404, body="not here"))
+    page.route("**/pyodide-lock.json", lambda route: route.fulfill(status=404, body="not here"))
     page.goto(site_url)
     expect_explanation(page, "Python could not be loaded", "answered 404")
     page.close()

@@ -273,6 +273,7 @@ def test_a_look_that_waits_can_be_stopped(answered: User) -> None:
     answered.choose(max_tokens="16")
 
 
+@pytest.mark.thorough  # each of the panels, in both schemes
 def test_everybody_reads_them_in_german_too(answered: User) -> None:
     answered.choose_language("de")
     for name, (_, heading) in HEADINGS.items():

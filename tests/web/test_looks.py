@@ -45,13 +45,6 @@ CONVERSATION = {
 }
 
 
-@pytest.fixture(params=["light", "dark"])
-def themed(fresh: User, request: pytest.FixtureRequest) -> Iterator[User]:
-    fresh.page.emulate_media(color_scheme=request.param)
-    yield fresh
-    fresh.page.emulate_media(color_scheme=None)
-
-
 def assert_accessible(user: User, *, state: str) -> None:
     for width in (1280, 360):
         user.page.set_viewport_size({"width": width, "height": 740})
@@ -61,47 +54,58 @@ def assert_accessible(user: User, *, state: str) -> None:
     user.page.set_viewport_size({"width": 1280, "height": 740})
 
 
-def test_before_loading(themed: User) -> None:
-    assert_accessible(themed, state="start")
+def assert_accessible_in_both_schemes(user: User, *, state: str) -> None:
+    """Colours are the same at any width."""
+    assert_accessible(user, state=state)
+    user.page.emulate_media(color_scheme="dark")
+    assert user.faults_of_access() == [], f"{state} in the dark"
+    user.page.emulate_media(color_scheme=None)
+
+
+def test_before_loading(fresh: User) -> None:
+    assert_accessible_in_both_schemes(fresh, state="start")
 
 
 @pytest.mark.parametrize("dialog", ["settings", "models"])
-def test_dialogs(themed: User, dialog: str) -> None:
-    themed.page.locator(f"[data-opens={dialog}]").first.click()
-    expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()
-    assert_accessible(themed, state=dialog)
-    themed.page.keyboard.press("Escape")
+def test_dialogs(fresh: User, dialog: str) -> None:
+    fresh.page.locator(f"[data-opens={dialog}]").first.click()
+    expect(fresh.page.locator(f"dialog#{dialog}")).to_be_visible()
+    assert_accessible_in_both_schemes(fresh, state=dialog)
+    fresh.page.keyboard.press("Escape")
 
 
-def test_a_conversation(themed: User) -> None:
-    themed.import_chats(CONVERSATION)
-    expect(themed.answers.last).to_contain_text("quoted")
+def test_a_conversation(fresh: User) -> None:
+    fresh.import_chats(CONVERSATION)
+    expect(fresh.answers.last).to_contain_text("quoted")
     # Until the script for such answers is here, long code scrolls without the keyboard.
-    expect(themed.answers.last.get_by_role("region", name="Table")).to_be_visible()
-    assert_accessible(themed, state="conversation")
-    themed.dismiss_notices()
+    expect(fresh.answers.last.get_by_role("region", name="Table")).to_be_visible()
+    assert_accessible_in_both_schemes(fresh, state="conversation")
+    fresh.dismiss_notices()
 
 
-def test_the_list_of_chats_on_a_phone(themed: User) -> None:
-    themed.page.set_viewport_size({"width": 360, "height": 740})
-    sidebar = themed.page.get_by_role("complementary", name="Chats")
-    toggle = themed.page.get_by_role("button", name="Chats")
+def test_the_list_of_chats_on_a_phone(fresh: User) -> None:
+    fresh.page.set_viewport_size({"width": 360, "height": 740})
+    sidebar = fresh.page.get_by_role("complementary", name="Chats")
+    toggle = fresh.page.get_by_role("button", name="Chats")
     expect(sidebar).to_be_hidden()
     toggle.click()
     expect(sidebar).to_be_visible()
-    expect(themed.page.get_by_role("button", name="New chat")).to_be_focused()
-    assert themed.faults_of_access() == []
-    themed.page.keyboard.press("Escape")
+    expect(fresh.page.get_by_role("button", name="New chat")).to_be_focused()
+    scheme: Literal["light", "dark"]
+    for scheme in ("light", "dark"):
+        fresh.page.emulate_media(color_scheme=scheme)
+        assert fresh.faults_of_access() == []
+    fresh.page.emulate_media(color_scheme=None)
+    fresh.page.keyboard.press("Escape")
     expect(sidebar).to_be_hidden()
     expect(toggle).to_be_focused()
-    themed.page.set_viewport_size({"width": 1280, "height": 740})
+    fresh.page.set_viewport_size({"width": 1280, "height": 740})
 
 
-def test_loaded_and_empty(themed: User) -> None:
-    if not themed.page.evaluate("inpage.loaded"):
-        themed.new_chat()
-        themed.load()
-    assert_accessible(themed, state="loaded")
+def test_loaded_and_empty(fresh: User) -> None:
+    fresh.new_chat()
+    fresh.load()
+    assert_accessible_in_both_schemes(fresh, state="loaded")
 
 
 def test_the_theme_can_be_chosen(fresh: User) -> None:
@@ -260,16 +264,11 @@ def failing(user: User) -> None:
     expect(user.page.get_by_role("heading", name="The engine stopped")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
-def test_states_that_pass(desk: Desk, scheme: Literal["light", "dark"]) -> None:
+def test_states_that_pass(desk: Desk) -> None:
     user = desk.tab()
-    user.page.emulate_media(color_scheme=scheme)
-    for enter in (
-        *(waiting, streaming, versions, attaching, telling, finding),
-        failing,
-    ):
+    for enter in (waiting, streaming, versions, attaching, telling, finding, failing):
         enter(user)
-        assert_accessible(user, state=enter.__name__)
+        assert_accessible_in_both_schemes(user, state=enter.__name__)
     assert user.complaints == []
 
 

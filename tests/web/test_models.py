@@ -32,27 +32,32 @@ def models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models
 
 
+@pytest.fixture(scope="module")
+def address(models: Path) -> Iterator[str]:
+    """Serve a site with these models."""
+    with serving("--models", str(models)) as address:
+        yield address
+
+
 @contextmanager
-def opened(browser: Browser, models: Path, device: str) -> Iterator[User]:
-    """Open a page of a site with these models."""
-    with serving("--models", str(models), device=device) as address:
-        context = browser.new_context()
-        user = User(context.new_page(), address)
-        user.open()
-        yield user
-        context.close()
+def opened(browser: Browser, url: str) -> Iterator[User]:
+    context = browser.new_context()
+    user = User(context.new_page(), url)
+    user.open()
+    yield user
+    context.close()
 
 
 @pytest.fixture(scope="module")
-def user(browser: Browser, models: Path) -> Iterator[User]:
-    with opened(browser, models, "cpu") as user:
+def user(browser: Browser, address: str) -> Iterator[User]:
+    with opened(browser, address) as user:
         yield user
 
 
 @pytest.fixture(scope="module")
-def gpu_user(browser: Browser, models: Path) -> Iterator[User]:
+def gpu_user(browser: Browser, address: str) -> Iterator[User]:
     """Open a page on the GPU, where no model is loaded."""
-    with opened(browser, models, "gpu") as user:
+    with opened(browser, f"{address}?device=gpu") as user:
         yield user
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.web.user import User, chat_of, until
+from tests.web.user import Desk, User, chat_of, until
 from tests.web.ways_out import NAMES, WAYS_OUT, Host
 
 pytestmark = pytest.mark.browser
@@ -24,6 +24,12 @@ IN_PLAIN_WORKER = """code => new Promise(yes => {
     const worker = new Worker(URL.createObjectURL(new Blob(all)));
     worker.onmessage = ({data}) => yes(JSON.parse(data));
 })"""
+
+
+@pytest.fixture(scope="module")
+def user(open_desk: Desk) -> User:
+    """Return a page whose model is a stand-in: only the code of answers has a Python."""
+    return open_desk.tab()
 
 
 def block_of(user: User, code: str) -> Locator:
@@ -81,6 +87,7 @@ def test_it_reaches_nothing(user: User, host: Host) -> None:
     assert user.page.evaluate("heard") == ["the page"]
 
 
+@pytest.mark.thorough  # test_tools.py stops one, too
 def test_a_loop_is_stopped_and_ends_by_itself_after_a_while(user: User) -> None:
     answer = block_of(user, "print('begins')\nwhile True: pass")
     expect(run(answer)).to_contain_text("begins")

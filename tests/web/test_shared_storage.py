@@ -1,16 +1,15 @@
 """Cross-Origin Storage: two sites of a browser that offers it have one copy of a model's files."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Route, expect
 
-from tests.conftest import serving
 from tests.web.user import User
 
-pytestmark = pytest.mark.browser
+# No browser has it yet.
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 # What a browser has that offers it, for the page and for its worker: files by their hashes, which
 # the test keeps; the draft is https://wicg.github.io/cross-origin-storage/.
@@ -89,38 +88,36 @@ def allow(user: User) -> None:
 
 
 def test_two_sites_share_a_copy(
-    context: BrowserContext, files: dict[str, bytes], toy_model: Path
+    context: BrowserContext, files: dict[str, bytes], toy_site_url: str
 ) -> None:
-    models = str(toy_model.parent)
-    with serving("--models", models) as one, serving("--models", models) as two:
-        first = opened(context, one)
-        first.load()
-        assert not files, "nobody has allowed it"
-        assert "file" in first.page.evaluate(HERE)
-        allow(first)
-        whole = sorted(map(len, files.values()))
-        assert whole, "what was stored is shared"
-        assert "file" not in first.page.evaluate(HERE), "there is one copy"
-        said = greedy(first)
-        first.page.reload()
-        first.has_opened()
-        first.has_loaded()
-        assert greedy(first) == said, "it is read from the shared copy"
+    """One server is two sites, by its two names."""
+    first = opened(context, toy_site_url)
+    first.load()
+    assert not files, "nobody has allowed it"
+    assert "file" in first.page.evaluate(HERE)
+    allow(first)
+    whole = sorted(map(len, files.values()))
+    assert whole, "what was stored is shared"
+    assert "file" not in first.page.evaluate(HERE), "there is one copy"
+    said = greedy(first)
+    first.page.reload()
+    first.has_opened()
+    first.has_loaded()
+    assert greedy(first) == said, "it is read from the shared copy"
+    first.page.close()
 
-        second = opened(context, two)
-        allow(second)
-        before = len(second.requests)
-        second.load()
-        assert not any("safetensors" in url for url in second.requests[before:])
-        assert greedy(second) == said
-        assert sorted(map(len, files.values())) == whole
+    second = opened(context, toy_site_url.replace("127.0.0.1", "localhost"))
+    allow(second)
+    before = len(second.requests)
+    second.load()
+    assert not any("safetensors" in url for url in second.requests[before:])
+    assert greedy(second) == said
+    assert sorted(map(len, files.values())) == whole
 
-        files.clear()  # the browser may, at any time
-        second.page.reload()
-        second.has_opened()
-        second.load()
-        assert any("safetensors" in url for url in second.requests)
-        assert greedy(second) == said
+    files.clear()  # the browser may, at any time
+    second.page.evaluate("inpage.load('Toy').then(() => null)")
+    assert any("safetensors" in url for url in second.requests)
+    assert greedy(second) == said
 
 
 def greedy(user: User) -> Any:

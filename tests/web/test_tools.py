@@ -218,6 +218,11 @@ def test_python_gives_results_and_is_ended(user: User) -> None:
     assert first == "seen\n42"
     assert "NameError" in second
     assert third == "Error: The code printed more than 200000 characters, and was ended."
+
+
+@pytest.mark.thorough  # a Python more
+def test_python_that_goes_on_and_on_is_ended(user: User) -> None:
+    allow_all(user, "python")
     user.page.evaluate("""import("/ui/notebook/runner.js").then(({patience}) => {
         patience.code = 300;
     })""")
@@ -227,6 +232,7 @@ def test_python_gives_results_and_is_ended(user: User) -> None:
     assert "seconds, and was ended. It had printed:\nbegun" in results(user)[-1]
 
 
+@pytest.mark.thorough  # a Python more
 def test_python_reaches_nothing(user: User, host: Host) -> None:
     """Compare tests/web/test_run_block.py, where the same ways lead out of a plain page."""
     allow_all(user, "python")

@@ -103,11 +103,13 @@ def chat_of(*texts: str, **fields: Any) -> dict[str, Any]:
 def keep_from_loading_stored(target: Page | BrowserContext) -> None:
     """Have what this browser keeps loaded where a test says so, and not by the page on arrival."""
     function = "export function loadStored() {"
-    script = (ROOT / "web" / "ui" / "models.js").read_text()
+    path = "ui/models/models.js"
+    script = (ROOT / "web" / path).read_text()
     assert function in script
     body = script.replace(function, f"{function} expectNone(); return;")
-    kind = "text/javascript"
-    target.route("**/ui/models/models.js", lambda route: route.fulfill(body=body, content_type=kind))
+    target.route(
+        f"**/{path}", lambda route: route.fulfill(body=body, content_type="text/javascript")
+    )
 
 
 class User:
