@@ -457,7 +457,6 @@ export const texts = {
   "{0} is ready.": "{0} ist bereit.",
   "The models of this site could not be listed: {0}. Reload to try again.": "Die Modelle dieser Website konnten nicht aufgelistet werden: {0}. Lade die Seite neu, um es noch einmal zu versuchen.",
   "This site has no model yet: export one, then reload.": "Diese Website hat noch kein Modell: Exportiere eines und lade dann neu.",
-  "Stopping…": "Wird angehalten …",
   "Cancelled. Starting again resumes the download.": "Abgebrochen. Ein neuer Start setzt den Download fort.",
   "{0} could not be loaded: {1}. Trying again resumes the download.": "{0} konnte nicht geladen werden: {1}. Ein neuer Versuch setzt den Download fort.",
   "Example prompts": "Beispielfragen",
