@@ -147,7 +147,7 @@ def _tensors(file: GgufFile, sight: Sight) -> Tensors:
             used.add(name)
     if faults:
         raise GgufError(f"{file.name}: {listed(faults)}")
-    others = sorted({*tensors} - used)
+    others = sorted(name for name in {*tensors} - used if not name.startswith((*sight.ignored,)))
     if others:
         raise UnsupportedGgufError(
             f"{file.name} has tensors that this engine does not compute with: "

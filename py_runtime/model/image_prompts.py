@@ -58,6 +58,9 @@ class ImagePrompts:
         token = tokenizer.id_of(self._row)
         assert token is not None, "the tokenizer has it"
         self._token = token
+        stand_in = tokenizer.id_of(sight.stand_in or self._row)
+        assert stand_in is not None, "the tokenizer has it, too"
+        self._stand_in = stand_in
 
     def in_words(self, content: str) -> str:
         """Return a content for a template that knows texts only."""
@@ -79,7 +82,7 @@ class ImagePrompts:
     ) -> list[int]:
         """Return the tokens, those of images with the row that each stands for."""
         rows = (
-            ImageToken(self._token, picture, row)
+            ImageToken(self._stand_in, picture, row)
             for picture in pictures
             for row in range(self._sight.rows_of(picture))
         )

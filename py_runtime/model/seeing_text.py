@@ -8,8 +8,10 @@ from py_runtime.base.model_errors import ModelError
 from py_runtime.base.short_texts import short
 from py_runtime.decoder import limits
 from py_runtime.decoder.config_json import ROPE_TYPES
+from py_runtime.decoder.families.gemma import gemma4_checkpoint_words
 from py_runtime.decoder.families.lfm2 import CONV
 from py_runtime.decoder.families.lfm2 import checkpoint_words as lfm2_words
+from py_runtime.decoder.rotary import PROPORTIONAL
 from py_runtime.decoder.words import DEEP, FULL, SLIDING
 from py_runtime.folder.file_names import CONFIG
 
@@ -64,6 +66,39 @@ def _gemma3(given: Json, whole: Json) -> Json:
     }
 
 
+def _gemma4(given: Json, whole: Json) -> Json:
+    """Return which layers slide, and how their heads and MLPs differ from those of full ones."""
+    if given.get("enable_moe_block") or given.get("attention_k_eq_v"):
+        raise fault("it has experts, or values that are keys")
+    if given.get("use_bidirectional_attention"):
+        raise fault("use_bidirectional_attention is set")
+    layers, period = given["num_hidden_layers"], 5
+    types = [FULL if (number + 1) % period == 0 else SLIDING for number in range(layers)]
+    types = given.get("layer_types") or [*types[:-1], FULL]
+    apart = given.get("per_layer_config") or {}
+    if not isinstance(apart, dict) or not all(isinstance(each, dict) for each in apart.values()):
+        raise fault(f"per_layer_config is {short(apart)}")
+    words = gemma4_checkpoint_words({**given, "layer_types": types})
+    rope = given.get("rope_parameters")
+    rope = rope if isinstance(rope, dict) else {}
+    usual = {"rope_type": PROPORTIONAL, "partial_rotary_factor": 0.25, "rope_theta": 1e6}
+    sharing = given.get("num_kv_shared_layers")
+    return {
+        "layer_types": types,
+        "global_head_dim": _count({**given, **words}, "global_head_dim", 512, limits.MAX_HEAD_DIM),
+        "num_kv_shared_layers": 0 if sharing is None else sharing,
+        "use_double_wide_mlp": given.get("use_double_wide_mlp") is True,
+        "vocab_size_per_layer_input": given["vocab_size"],
+        "hidden_size_per_layer_input": given.get("hidden_size_per_layer_input", 256) or 0,
+        "sliding_window": _count(given, "sliding_window", 512, limits.MAX_CONTEXT),
+        "final_logit_softcapping": given.get("final_logit_softcapping"),
+        "rope_parameters": {
+            FULL: _rope({"rope_parameters": {**usual, **(rope.get(FULL) or {})}}, 1e6),
+            SLIDING: _rope({"rope_parameters": rope.get(SLIDING) or {}}, 10_000.0),
+        },
+    }
+
+
 def _qwen3_vl(given: Json, whole: Json) -> Json:
     tower = whole.get("vision_config")
     indexes = tower.get("deepstack_visual_indexes", (8, 16, 24)) if isinstance(tower, dict) else ()
@@ -107,6 +142,13 @@ FORMS = {
         act="gelu_pytorch_tanh",
         more=_gemma3,
     ),
+    "gemma4_text": TextForm(
+        (262_144, 2304, 9216, 30, 8, 131_072),
+        kv_heads=4,
+        head_dim=256,
+        act="gelu_pytorch_tanh",
+        more=_gemma4,
+    ),
     "qwen2_5_vl_text": TextForm(
         (152_064, 8192, 29_568, 80, 64, 32_768),
         kv_heads=8,
@@ -121,12 +163,14 @@ FORMS = {
         (65_536, 2560, 12_288, 32, 32, 128_000), kv_heads=8, eps=1e-5, theta=1e6, more=_lfm2
     ),
 }
+TWO_ROPES = ("gemma3_text", "gemma4_text")  # one for layers that slide
 # Families whose older files have the decoder's sizes beside the tower's.
 WITHOUT_HALVES = ("qwen2_5_vl",)
 OF_WHOLE = {
     "qwen2_5_vl": "qwen2_5_vl_text",
     "qwen3_vl": "qwen3_vl_text",
     "gemma3": "gemma3_text",
+    "gemma4": "gemma4_text",
     "lfm2_vl": "lfm2",
 }
 
@@ -157,7 +201,7 @@ def text_values(whole: Json, is_tied: bool) -> Json:
     if heads % values["num_key_value_heads"]:
         raise fault(f"{heads} heads do not share {values['num_key_value_heads']} keys evenly")
     values["rms_norm_eps"] = _number(given, "rms_norm_eps", form.eps, EPSILONS)
-    if kind != "gemma3_text":
+    if kind not in TWO_ROPES:
         values["rope_parameters"] = _rope(given, form.theta)
     return {**values, **form.more(values, whole)}
 

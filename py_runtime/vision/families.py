@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py_runtime.decoder.gguf_words import GgufKeys
-from py_runtime.vision import gemma3, lfm2_vl, qwen_sizes, qwen_vl, smolvlm
+from py_runtime.vision import gemma3, gemma4, lfm2_vl, qwen_sizes, qwen_vl, smolvlm
 from py_runtime.vision.sight import Colours, Sight
 
 PLAIN = Colours()
@@ -45,6 +45,15 @@ FAMILIES = (
         gemma3.read_json,
         gemma3.read_gguf,
         is_turned=True,
+    ),
+    SeeingFamily(
+        "Gemma 4",
+        ("gemma4",),
+        "gemma4v",
+        "mm.input_projection.weight",
+        ("gemma4_text",),
+        gemma4.read_json,
+        gemma4.read_gguf,
     ),
     SeeingFamily(
         "Qwen2.5-VL",

@@ -47,7 +47,9 @@ class Sight(ABC):
     written: ClassVar[str]  # by templates, for an image
     row_tokens: ClassVar[Sequence[str]]  # that stand for a row: the first that a tokenizer has
     others: ClassVar[Sequence[str]] = ()  # tokens that a tokenizer must have, too
+    stand_in: ClassVar[str] = ""  # the token whose own embedding rows have; "": that of a row
     norms_from_one: ClassVar[Sequence[str]] = ()  # checkpoints hold what these have beyond 1
+    ignored: ClassVar[Sequence[str]] = ()  # how names begin of what mmproj files have besides
 
     has_places: ClassVar[bool] = False  # rows have places in time, line and column
 
@@ -186,6 +188,7 @@ def with_bias(path: str, *dims: int) -> dict[str, Dims]:
 
 def fitting(found: Dims, wanted: Dims) -> bool:
     """Return whether a stored shape is the wanted one; a kernel's pixels are columns here."""
+    found = found or (1,)  # a number by itself
     first, *others = found
     columns = 1
     for each in others:

@@ -45,6 +45,7 @@ class SmallFamily(ABC):
         torch.manual_seed(0)
         self.tokens = [START, END, *self.special, *LETTERS, "th", "the"]
         self.model = self.make().eval()
+        self.model.generation_config.eos_token_id = None  # a token like others
         with torch.no_grad():
             for name, parameter in self.model.named_parameters():
                 self._fill(name, parameter)
@@ -111,7 +112,6 @@ class SmallFamily(ABC):
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
                 max_new_tokens=count,
-                min_new_tokens=count,
                 do_sample=False,
                 **given,
                 **kinds,
@@ -183,7 +183,7 @@ class SmallFamily(ABC):
                 values = values + 1
             if owner in whole and not (is_tied and owner == "lm_head"):
                 yield Tensor.floats(f"{whole[owner]}.{ending}", values)
-            elif owner.startswith("layers."):
+            elif owner.count(".") > 1:  # of a layer's part
                 number, part = owner.removeprefix("layers.").split(".", 1)
                 yield Tensor.floats(
                     f"blk.{number}.{({**PARTS, **self.parts})[part]}.{ending}", values

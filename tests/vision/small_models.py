@@ -242,7 +242,8 @@ def tower_tensors(model: PreTrainedModel, sight: Sight) -> list[Tensor]:
     for own in sight.shapes():
         ending = sight.checkpoint_name(own)
         (values,) = (state[name] for name in state if f".{name}".endswith(f".{ending}"))
-        found.append(Tensor.floats(sight.gguf_name(own), values + (own in sight.norms_from_one)))
+        values = np.atleast_1d(values) + (own in sight.norms_from_one)
+        found.append(Tensor.floats(sight.gguf_name(own), values))
     return found
 
 

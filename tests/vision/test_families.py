@@ -12,6 +12,7 @@ from tests.runners import CpuRunner, Runner
 from tests.vision.in_runtime import COUNT, Files
 from tests.vision.small_families import SmallFamily
 from tests.vision.small_gemma3 import SmallGemma3
+from tests.vision.small_gemma4 import SmallGemma4
 from tests.vision.small_lfm2 import SmallLfm2
 from tests.vision.small_qwen import SmallQwen3, SmallQwen25
 from tests.vision.test_smolvlm import CASES, CHATS, LIMIT, images, prompt_of
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.torch
 STRIP = (8, 150)
 FAMILIES: dict[str, type[SmallFamily]] = {
     "gemma3": SmallGemma3,
+    "gemma4": SmallGemma4,
     "qwen2.5-vl": SmallQwen25,
     "qwen3-vl": SmallQwen3,
     "lfm2-vl": SmallLfm2,
@@ -68,7 +70,7 @@ def test_rows_and_answers_are_those_of_transformers(
     check(cpu.run(CASES, "see", files=files, images=seen, chats=CHATS), small, seen)
 
 
-@pytest.mark.parametrize("family", ["qwen2.5-vl", "qwen3-vl", "lfm2-vl"])
+@pytest.mark.parametrize("family", ["gemma4", "qwen2.5-vl", "qwen3-vl", "lfm2-vl"])
 def test_images_of_any_size(cpu: CpuRunner, tmp_path: Path, family: str) -> None:
     """Images too small and too large for their processor, and strips, on one graph."""
     small, rng = FAMILIES[family](), np.random.default_rng(2)

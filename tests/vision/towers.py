@@ -10,6 +10,7 @@ from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import decoder_config
 from py_runtime.model.seeing_text import text_values
 from py_runtime.vision.gemma3 import Gemma3
+from py_runtime.vision.gemma4 import Gemma4
 from py_runtime.vision.lfm2_tiles import Cutting
 from py_runtime.vision.lfm2_vl import Lfm2Vl
 from py_runtime.vision.qwen_tower import QwenVl
@@ -88,6 +89,38 @@ TOWERS = {
         SIGLIP_KEYS,
         "gemma3_text",
     ),
+    "gemma4": SmallTower(
+        Gemma4(
+            patch=4,
+            width=48,
+            hidden=40,
+            layers=2,
+            heads=3,
+            head_dim=16,
+            positions=160,
+            out=WIDTH,
+            factor=2,
+            most_rows=70,
+            is_clipped=True,
+            is_standard=True,
+        ),
+        "gemma4v",
+        {
+            "use_gelu": True,
+            "vision.image_size": 224,
+            "vision.patch_size": 4,
+            "vision.embedding_length": 48,
+            "vision.feed_forward_length": 40,
+            "vision.block_count": 2,
+            "vision.attention.head_count": 3,
+            "vision.attention.layer_norm_epsilon": 1e-6,
+            "vision.image_mean": [0.0, 0.0, 0.0],
+            "vision.image_std": [1.0, 1.0, 1.0],
+            "vision.projector.scale_factor": 2,
+            "vision.image_max_pixels": 70 * 64,
+        },
+        "gemma4_text",
+    ),
     "qwen2.5-vl": SmallTower(
         QwenVl(**QWEN_SIZES, window=WINDOW, unbound=(1,)),
         "qwen2.5vl_merger",
@@ -131,6 +164,7 @@ TOWERS = {
 }
 OF_WHOLE = {
     "gemma3_text": "gemma3",
+    "gemma4_text": "gemma4",
     "qwen2_5_vl_text": "qwen2_5_vl",
     "qwen3_vl_text": "qwen3_vl",
     "lfm2": "lfm2_vl",
