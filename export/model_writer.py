@@ -55,6 +55,7 @@ class ModelFacts:
     source: Source
     quantisation: str
     features: tuple[str, ...] = ()
+    cache_bytes: int = 0  # of gpu_bytes, what caches of keys and values take as floats
 
 
 def write_model(
@@ -254,6 +255,7 @@ def _manifest(
         "context": facts.context,
         "size": sum(file.size for file in files.values()),
         "gpu_bytes": facts.gpu_bytes,
+        "cache_bytes": facts.cache_bytes,
         "quantisation": facts.quantisation,
         "graph": GRAPH,
         "weights": weights,

@@ -22,6 +22,7 @@ from py_runtime.decoder.tensors import expected_shapes
 from py_runtime.decoder.token_rows import with_token_rows_given
 from py_runtime.folder import manifest
 from py_runtime.graph.buffers import BufferPlan, measure
+from py_runtime.model.program_sizes import cache_bytes
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja")
@@ -138,6 +139,7 @@ def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
             parameters=prepared.parameters,
             context=graph.config.context,
             gpu_bytes=prepared.memory.report.peak,
+            cache_bytes=cache_bytes(graph.program),
             max_buffer_size=largest,
             max_storage_buffer_binding_size=largest,
             source=manifest.Source(source.name, None, source.licence),

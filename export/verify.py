@@ -69,7 +69,7 @@ async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> Verifi
     device = await request_device()
     model = await Model.load(device, str(folder))
     result = Verification({"adapter": adapter_name(device)})
-    allowed = precision_of(model)
+    allowed = precision_of(model.graph.target)
     rng = np.random.default_rng(0)
 
     def random_tokens(length: int) -> list[int]:
@@ -105,7 +105,9 @@ async def _compare_layers(
     wanted = hidden_states(decoder, tokens)
     probed = await run_probed(model.graph, [np.array([tokens]), np.array([0])], wanted)
     found = {
-        name: difference(name, probed[name].reshape(-1, row.size)[-1], row, precision_of(model))
+        name: difference(
+            name, probed[name].reshape(-1, row.size)[-1], row, precision_of(model.graph.target)
+        )
         for name, row in wanted.items()
     }
     worst = max(found, key=lambda name: found[name].relative_rms)

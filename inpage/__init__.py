@@ -68,6 +68,7 @@ async def load(
     device: str | None = None,
     threads: int | None = None,
     kernels: str | None = None,
+    kv: str | None = None,
 ) -> "AnyModel":
     """Load a model and return it; InpageError says why it cannot be loaded.
 
@@ -78,8 +79,9 @@ async def load(
     this machine (or what INPAGE_DEVICE in the environment says); `threads` is for the CPU. Models
     loaded one after another share one device of a kind, until each is unloaded. `kernels` is one of
     "portable", "subgroups", "memory", "floats" and "halves", where it is not to be those that suit
-    the GPU best; "halves", which are less exact, never are. Where `progress` is not given,
-    notebooks show a bar.
+    the GPU best; "halves", which are less exact, never are. `kv` is how keys and values of the
+    context are kept: "f32", "f16", "q8" or "q4", where it is not to be what is usual on the device.
+    Where `progress` is not given, notebooks show a bar.
     """
     await _bring_bridge()
     where = fspath(where)
@@ -91,7 +93,7 @@ async def load(
     async def load_here(told: "LoadProgress | None") -> "AnyModel":
         chosen = await _device_for(wanted_kind(device, kernels, threads), threads)
         return await load_onto(
-            chosen, lambda found: load_model(found, where, told, cancel, kernels=kernels), cancel
+            chosen, lambda found: load_model(found, where, told, cancel, False, kernels, kv), cancel
         )
 
     if progress is not None or not in_notebook():

@@ -56,7 +56,7 @@ def check(
     case: Case,
     runner: Runner,
     kernels: str = PORTABLE_KERNELS,
-    f16_kv: bool = False,
+    kv: str = "f32",
     limits: dict[str, int] | None = None,
     enough_tiles: int | None = None,
 ) -> None:
@@ -69,7 +69,7 @@ def check(
         constants=case.writer.constants,
         calls=[call.inputs for call in case.calls],
         kernels=kernels,
-        f16_kv=f16_kv,
+        kv=kv,
         limits=limits,
         enough_tiles=enough_tiles,
     )

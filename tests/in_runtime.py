@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.gpu import Device
+from py_runtime.gpu import CPU, Device
 from py_runtime.gpu.kernel_target import HALF_KERNELS, PORTABLE_KERNELS, candidates
 from py_runtime.graph import Graph
 from py_runtime.ops.kernels import gemm
@@ -44,19 +44,21 @@ async def run_graph(
     calls: list[list[Any]],
     outputs: list[int] | None = None,
     kernels: str = PORTABLE_KERNELS,
-    f16_kv: bool = False,
+    kv: str = "f32",
     limits: dict[str, int] | None = None,
     enough_tiles: int | None = None,
 ) -> list[list[np.ndarray]]:
     """Load a graph, call it again and again, and return each call's outputs.
 
-    `kernels` may be those of real GPUs, and `f16_kv` takes halves, on whatever device this is;
+    `kernels` may be those of real GPUs, and `kv` is the type of caches, on whatever device this is;
     `limits` are lower than its own, and from `enough_tiles` on products take large tiles.
     """
     target = None
     with having_halves(device) if kernels == HALF_KERNELS else nullcontext():
-        if kernels != PORTABLE_KERNELS or f16_kv:
-            target = replace(candidates(device)[kernels], storage_buffers=10, f16_kv=f16_kv)
+        if kernels != PORTABLE_KERNELS or kv != "f32":
+            found = candidates(device)
+            target = found["cpu"] if device.kind == CPU else found[kernels]
+            target = replace(target, storage_buffers=max(10, target.storage_buffers), kv=kv)
         with having(device, limits or {}):
             graph = await Graph.load(device, load_program(program), constants, target=target)
     try:

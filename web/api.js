@@ -35,11 +35,11 @@ export function createInpage(listeners) {
   });
 
   /** @type {(where: string | File[], options: any, isRestored: boolean) => Promise<any>} */
-  async function load(where, { onProgress, signal, device, threads, kernels = listeners.kernels, keep }, isRestored) {
+  async function load(where, { onProgress, signal, device, threads, kernels = listeners.kernels, kv = listeners.kv, keep }, isRestored) {
     inpage.loads++;
     try {
       const options = { onEvent: onProgress, signal, urgent: !keep }; // it takes the place of whatever runs
-      const result = await allowed((hub) => client.call("load", { where, device, threads, kernels, hub, keep, is_restored: isRestored }, options));
+      const result = await allowed((hub) => client.call("load", { where, device, threads, kernels, kv, hub, keep, is_restored: isRestored }, options));
       if (result.adapters?.length && inpage.loaded) adapters.push({ model: inpage.loaded.name, name: result.name, where });
       if (result.context) sources.set(result.name, where); // else it cannot be talked to
       return result;

@@ -136,6 +136,7 @@ const { inpage, client } = createInpage({
   },
   device: /** @type {const} */ (["gpu", "cpu"]).find((kind) => kind === address.get("device")) ?? null,
   kernels: /** @type {any} */ (address.get("kernels")),
+  kv: /** @type {any} */ (address.get("kv")),
   onBusy: showBusy, onPhase: showPhase, onFailure: showFailure, onModel: showModel, onRestart: showReady,
   onHub: async () => (await arrived(loadHub()))?.permission(),
 });

@@ -1,6 +1,6 @@
 // What web/client.js takes and gives; types alone, so that the page need not fetch them.
 
-import type { DeviceKind, ErrorCode, InpageError, Kernels, Message, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
+import type { DeviceKind, ErrorCode, InpageError, Kernels, KvType, Message, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
 
 export type { ErrorCode, InpageError };
 export type Fault = Partial<InpageError> & { code: ErrorCode, message: string };
@@ -29,6 +29,7 @@ export interface Listeners {
 export interface PageListeners extends Omit<Listeners, "lock" | "onNotice"> {
   /** Those that are loaded with where `load` is not told. */
   kernels: Kernels | null;
+  kv: KvType | null;
   onModel(): void;
   onRestart(report: ReadyReport): void;
   /** What the user allows to ask of the Hub, after asking them where need be; null: nothing. */
@@ -133,7 +134,7 @@ export type Send = <Name extends keyof Calls>(
  */
 export interface Calls {
   models: {};
-  load: { where: string | File[], device?: DeviceKind | null, threads?: number | null, kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
+  load: { where: string | File[], device?: DeviceKind | null, threads?: number | null, kernels?: Kernels | null, kv?: KvType | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
   hub_files: { where: string, hub: HubPermission | null };
   hub_search: { words: string, hub: HubPermission | null };
   keep_files: { files: File[] };

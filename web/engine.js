@@ -38,6 +38,7 @@ export async function createEngine({ assetsURL = BESIDE, models = [], storage = 
     outerPage,
     device,
     kernels: null,
+    kv: null,
     onBusy() {},
     onFailure() {}, // calls reject with it
     onHub: async () => (offered.some((model) => model.startsWith("hf:")) ? { token: null } : null),

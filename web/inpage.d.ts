@@ -255,12 +255,20 @@ export interface LoadOptions {
   threads?: number | null;
   /** To force kernels that do not suit the device best; `?kernels=` in the page's address does the same. */
   kernels?: Kernels | null;
+  /** How keys and values of the context are kept, where that is not to be what is usual on the device; `?kv=` in the page's address does the same. */
+  kv?: KvType | null;
   /**
    * Those that are loaded stay, on the same device; one of the same name is replaced. Requests name the one they are
    * for as `model`; those that name none go to the one that was loaded last.
    */
   keep?: boolean;
 }
+
+/**
+ * Floats, halves, or blocks of 32 values in 8 or 4 bits each: "q8" takes a little more than a quarter of the memory of
+ * "f32" and hardly changes answers, "q4" a little more than an eighth and changes them.
+ */
+export type KvType = "f32" | "f16" | "q8" | "q4";
 
 /**
  * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
@@ -380,7 +388,8 @@ export interface LoadedModel {
     lanes: number;
     storage_buffers: number;
     binding_bytes: number;
-    f16_kv: boolean;
+    /** The type of caches of keys and values. */
+    kv: KvType;
     cpu: boolean;
     /** The arithmetic of products with quantised weights, unless kernels are portable or the CPU's: "bytes", "f32" or "f16". */
     one_token: string;
@@ -389,6 +398,8 @@ export interface LoadedModel {
     /** The times of a layer of the model's sizes, for one token and for 128; empty where nothing was compared. */
     measured: { kernels: Kernels; one_token_us: number; many_tokens_us: number }[];
   };
+  /** How keys and values of the context are kept, and who chose that: "usual", "asked for" or, where the usual one does not fit, "memory"; null for text encoders. */
+  kv: { type: KvType; chosen: string } | null;
   device: Device;
   adapters: AppliedAdapter[];
   /** The model in a line, and the same in English. */
@@ -726,7 +737,7 @@ export interface VerifyReport {
 }
 
 export interface Notice {
-  kind: "storage" | "device_lost" | "models" | "moved" | "recovered";
+  kind: "storage" | "device_lost" | "models" | "moved" | "recovered" | "memory";
   /** What it says, and the same in English. */
   code: string;
   facts: EngineMessage["facts"];

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from py_runtime.app.completions import Completion
 from py_runtime.app.listing import parse_listing
 from py_runtime.app.load_progress import Emit, LoadMeter
-from py_runtime.app.loaded_models import LoadedModel, LoadedModels
+from py_runtime.app.loaded_models import LoadedModel, LoadedModels, Wanted
 from py_runtime.app.model_facts import (
     Json,
     describe_model,
@@ -49,6 +49,7 @@ from py_runtime.graph.device_choice import wanted_kind
 from py_runtime.graph.tuning import choose_kernels
 from py_runtime.hub.address import PREFIX, is_hub_address
 from py_runtime.model import AnyModel, check_requirements, load_model, writer
+from py_runtime.model.cache_type import check_cache_type
 from py_runtime.model.stores import Store, open_store
 from py_runtime.model.verify import verify
 
@@ -76,6 +77,7 @@ class Load:
 
     device: Device
     kernels: str | None
+    kv: str | None
     keep: bool  # those that are loaded
     is_restored: bool  # it was loaded before the engine was restarted
     meter: LoadMeter
@@ -135,6 +137,7 @@ class Engine:
         device: Any = None,
         threads: Any = None,
         kernels: Any = None,
+        kv: Any = None,
         hub: Any = None,
         keep: Any = None,
         is_restored: Any = None,
@@ -145,17 +148,19 @@ class Engine:
 
         `where`: its name, its path or address, or a list of files that the user gave; `device`: the
         kind to load it onto, or None; `threads`: those of the CPU, or None; `kernels`: those of
-        Model.load, or None; `hub`: the permission to ask the Hub, as HubCalls has it; `keep`: the
-        others stay, except one of the same name; `is_restored`: it was loaded before the engine was
-        restarted, perhaps because of it.
+        Model.load, or None; `kv`: the type of its caches, likewise; `hub`: the permission to ask
+        the Hub, as HubCalls has it; `keep`: the others stay, except one of the same name;
+        `is_restored`: it was loaded before the engine was restarted, perhaps because of it.
         """
         if not isinstance(keep, bool | None):
             raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
+        check_cache_type(kv)
         kind = wanted_kind(device, kernels, threads)
         self._loads.add(cancel)
         try:
             chosen = await until_cancelled(self.device_for(kind, threads), cancel)
-            load = Load(chosen, kernels, bool(keep), bool(is_restored), LoadMeter(emit), cancel)
+            meter = LoadMeter(emit)
+            load = Load(chosen, kernels, kv, bool(keep), bool(is_restored), meter, cancel)
             return await self._load_from(where, hub, load)
         finally:
             self._loads.remove(cancel)
@@ -225,7 +230,8 @@ class Engine:
                 self._replace_module(None)
             await self._remove(leaving)
             try:
-                model = await self._onto_device(load.device, where, load.kernels, load)
+                wanted = Wanted(load.kernels, load.kv)
+                model = await self._onto_device(load.device, where, wanted, load)
             except AbortedError:  # another load, or unload(), may want the room
                 raise
             except InpageError:
@@ -233,7 +239,7 @@ class Engine:
                 raise
             of_this_load = {"path": path, "from_cache": not load.meter.downloaded}
             described = {**describe_model(model), **of_this_load}
-            self.loaded.add(model, described, load.kernels, not load.is_restored)
+            self.loaded.add(model, described, wanted, not load.is_restored)
             return described
 
     def _freed_by(self, load: "Load") -> int:
@@ -243,11 +249,11 @@ class Engine:
         return sum(graph.memory.peak for graph in on_it)
 
     async def _onto_device(
-        self, device: Device, where: str | Store, kernels: str | None, load: "Load"
+        self, device: Device, where: str | Store, wanted: Wanted, load: "Load"
     ) -> AnyModel:
         return await load_onto(
             device,
-            lambda device: load_model(device, where, load.meter, load.cancel, True, kernels),
+            lambda device: load_model(device, where, load.meter, load.cancel, True, *wanted),
             load.cancel,
         )
 
@@ -260,8 +266,8 @@ class Engine:
         for one in left:
             with suppress(InpageError):  # the fault of the other model is what users hear of
                 device = one.model.graph.device
-                model = await self._onto_device(device, one.model.store, one.kernels, load)
-                self.loaded.add(model, one.described, one.kernels)
+                model = await self._onto_device(device, one.model.store, one.wanted, load)
+                self.loaded.add(model, one.described, one.wanted)
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:
         """Load a user's files; return what load() gives, and `about`, which describes them."""

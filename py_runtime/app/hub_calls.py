@@ -117,7 +117,7 @@ async def _look_at(hub: Hub, model: HubModel, device: Device) -> tuple[int, Inpa
     except InpageError as error:
         return 0, error
     if device.kind == CPU:
-        return bytes_on_cpu(manifest.gpu_bytes, manifest.size), None
+        return bytes_on_cpu(manifest.least_gpu_bytes, manifest.size), None
     return manifest.requires.limits[BUFFER_LIMIT], None
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from py_runtime.app.model_facts import Json
 from py_runtime.base import notices
@@ -14,13 +14,23 @@ from py_runtime.base.messages import Message, message
 from py_runtime.model import AnyModel, Encoder
 
 
+class Wanted(NamedTuple):
+    """The wishes of a load, beside the device."""
+
+    kernels: str | None = None
+    kv: str | None = None
+
+
+NOTHING = Wanted()
+
+
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
     """A loaded model, with what its load gave."""
 
     model: AnyModel
     described: Json  # what load() gave
-    kernels: str | None  # that were asked for
+    wanted: Wanted
     warming: asyncio.Future[None]  # done when the first answer need wait for nothing
 
     @property
@@ -84,7 +94,7 @@ class LoadedModels:
         self,
         model: AnyModel,
         described: Json,
-        kernels: str | None = None,
+        wanted: Wanted = NOTHING,
         with_template: bool = True,
     ) -> None:
         """Add a model and warm it up while the user types; remove() or another load stops that.
@@ -94,7 +104,7 @@ class LoadedModels:
         cancel = CancelToken()
         self.running[cancel] = model
         warming = asyncio.ensure_future(self._warm_up(model, cancel, with_template))
-        self._loaded.append(LoadedModel(model, described, kernels, warming))
+        self._loaded.append(LoadedModel(model, described, wanted, warming))
         self.tell(message("model_loaded", name=model.manifest.name))
 
     async def _warm_up(self, model: AnyModel, cancel: CancelToken, with_template: bool) -> None:

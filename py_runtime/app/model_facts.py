@@ -35,10 +35,18 @@ def describe_model(model: AnyModel) -> Json:
         "sees": isinstance(model, Model) and model.image_rows is not None,
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),
+        "kv": describe_caches(model),
         "device": describe_device(model.graph.device),
         "adapters": [],
     }
     return {**described, **in_a_line(model_messages(described))}
+
+
+def describe_caches(model: AnyModel) -> Json | None:
+    """Describe how keys and values of the context are kept, and why so; None: none are."""
+    if isinstance(model, Encoder):
+        return None
+    return {"type": model.caches.name, "chosen": model.caches.why}
 
 
 def describe_device(device: Device) -> Json:

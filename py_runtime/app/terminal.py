@@ -42,9 +42,11 @@ class TerminalChat:
         system: str | None,
         fields: dict[str, Any],
         adapters: Sequence[tuple[str, float]] = (),
+        kv: str | None = None,
     ) -> None:
         self._where = where
         self._adapters = adapters  # paths, and their strengths
+        self._kv = kv  # the type of caches
         # Thoughts are shown as they come.
         shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
         self._fields = {**fields, **shown}
@@ -55,8 +57,10 @@ class TerminalChat:
 
     async def run(self, device: Device) -> int:
         tell(f"loading {self._where} on {adapter_name(device)}")
-        model = await Model.load(device, self._where, self._status.show_load)
+        model = await Model.load(device, self._where, self._status.show_load, kv=self._kv)
         self._status.clear()
+        if model.caches.said is not None:
+            tell(worded(model.caches.said))
         try:
             for where, strength in self._adapters:
                 await model.adapters.load(where, strength)

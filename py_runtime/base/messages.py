@@ -112,6 +112,8 @@ ENGLISH: dict[str, str] = {
     "stays in memory, and what is not stored is downloaded again next time.",
     "device_lost": "{reason}. Opening it again and continuing where it stopped.",
     "device_recovered": "The device is back; nothing was lost.",
+    "caches_in_less": "Memory is short: {name} keeps its context as {kv} instead of {usual}, which "
+    "is less exact.",
     "moved_to_processor": "The graphics card was lost too often: your processor ({threads} "
     "{threads:thread|threads}) goes on from here.",
     "processor": "your processor ({threads} {threads:thread|threads})",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from py_runtime.base.dtypes import F32, Q4
 from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import (
     ManifestError,
@@ -57,7 +58,7 @@ class Manifest:
     parameters: int
     context: int  # most positions
     size: int  # bytes of all files
-    gpu_bytes: int  # at full context
+    gpu_bytes: int  # that the graph holds at full context
     quantisation: str
     graph: str  # file names
     weights: tuple[str, ...]
@@ -66,6 +67,12 @@ class Manifest:
     requires: Requirements
     source: Source
     created_by: str
+    cache_bytes: int = 0  # of those, what caches of keys and values take as floats
+
+    @property
+    def least_gpu_bytes(self) -> int:
+        """Return what the graph holds at full context where its caches take least."""
+        return self.gpu_bytes - self.cache_bytes + Q4.bytes_of(self.cache_bytes // F32.gpu_bytes)
 
     def check_size(self, file: str, size: int) -> None:
         if file not in self.files:
@@ -112,6 +119,7 @@ def parse_manifest(data: bytes) -> Manifest:
         requires=get("requires", _requirements),
         source=get("source", _source),
         created_by=get("created_by", _text),
+        cache_bytes=get("cache_bytes", _count) if "cache_bytes" in root else 0,
     )
     _check_files(manifest)
     return manifest

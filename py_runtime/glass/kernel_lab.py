@@ -36,7 +36,7 @@ from py_runtime.graph.builder import LaunchSpec
 from py_runtime.graph.variants import Variant
 from py_runtime.model import Model
 from py_runtime.model.goldens import NoGoldensError
-from py_runtime.model.verify import FLOATS, HALVES, VerifyReport, verify_idle
+from py_runtime.model.verify import VerifyReport, precision_of, verify_idle
 
 # (tokens, context): one token and many, at odd positions.
 LENGTHS = ((1, 0), (1, 100), (5, 7), (33, 20), (128, 0))
@@ -186,7 +186,7 @@ class KernelLab:
         self, trial: Trial, variant: Variant, goldens: bool, progress: Progress
     ) -> None:
         plans = self.graph.own_plan, variant.plan
-        allowed = HALVES if self.graph.target.f16_kv else FLOATS
+        allowed = precision_of(self.graph.target)
         ops = sorted({self.graph.builder.step_ops[step] for step in trial.steps})
         ops = list(dict.fromkeys([ops[0], ops[-1]]))[:MOST_OPS]
         async with running(self._target, 1, 0, self._first_inputs()):
@@ -209,7 +209,7 @@ class KernelLab:
 
     async def _compare_results(self, call: GraphCall, variant: Variant) -> Case:
         """Compare what the whole graph gives."""
-        allowed = HALVES if self.graph.target.f16_kv else FLOATS
+        allowed = precision_of(self.graph.target)
         results = []
         for plan in (None, variant):
             before = self.graph.adopt(plan)

@@ -39,7 +39,7 @@ from py_runtime.gpu.shader_sources import NEEDS, Library, all_shaders, parse
 from py_runtime.graph import Graph
 from py_runtime.model import Model
 from py_runtime.model.goldens import NoGoldensError
-from py_runtime.model.verify import FLOATS, HALVES, VerifyReport, verify_idle
+from py_runtime.model.verify import VerifyReport, precision_of, verify_idle
 from py_runtime.ops.registry import REGISTRY, Op, OpRow
 from py_runtime.passes import Pass
 from py_runtime.passes.chain import CallAt, Chain, sources_of
@@ -182,7 +182,7 @@ async def _check(
         if before.state_copies is not None:
             fitting = [each for each in fitting if not each[1]]
         calls = [(await calls_for(target, *each, None))[1][0] for each in fitting]
-    allowed = HALVES if before.target.f16_kv else FLOATS
+    allowed = precision_of(before.target)
     for call in calls:
         results = [(await each.run(call.inputs, [0]))[0] for each in (before, done.graph)]
         wanted, got = (result.astype(np.float64) for result in results)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from py_runtime.base.dtypes import F16, F32
 from py_runtime.gpu import CPU, AdapterInfo, Device
 
 MIN_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
@@ -37,7 +38,7 @@ class KernelTarget:
     lanes: int = 1  # the smallest subgroup the device may use; 1: there are none
     storage_buffers: int = 8  # a kernel may bind; every device allows this many
     binding_bytes: int = 128 << 20  # of one of them; every device allows as much
-    f16_kv: bool = False  # caches of keys and values hold halves
+    kv: str = F32.name  # the type of caches of keys and values, one of CACHE_DTYPES
     cpu: bool = False  # kernels in C, each with the interface of a shader
     one_token: str = BYTES  # the arithmetic of wide kernels' products, one of ARITHMETICS
     many_tokens: str = BYTES
@@ -56,9 +57,9 @@ class KernelTarget:
         lanes = max(device.adapter.subgroup_min_size, 1) if "subgroups" in device.features else 1
         buffers = device.limits["max_storage_buffers_per_shader_stage"]
         binding_bytes = device.limits["max_storage_buffer_binding_size"]
-        f16 = HAS_HALVES in device.features
+        kv = F16.name if HAS_HALVES in device.features else F32.name
         is_software = seems_software(device.adapter, device.features)
-        return cls(not is_software, lanes, buffers, binding_bytes, f16)
+        return cls(not is_software, lanes, buffers, binding_bytes, kv)
 
     @property
     def fuses_tokens(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import py_runtime.ops  # noqa: F401  (fills the registry)
+from py_runtime.base.cached_blocks import held_values
 from py_runtime.base.concurrency import take_turns, together
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.base.html import as_html
@@ -371,9 +372,9 @@ class Graph:
         dims = tensor.dims
         if rows is not None:
             dims = (*dims[:-3], min(rows, dims[-3]), *dims[-2:])
-        nbytes, offset = numel(dims) * tensor.dtype.gpu_bytes, self._placed.offsets.get(value_id, 0)
+        nbytes, offset = tensor.dtype.bytes_of(numel(dims)), self._placed.offsets.get(value_id, 0)
         data = await self.device.read_buffer(self._placed.buffers[value_id], nbytes, offset)
-        return data.view(tensor.dtype.gpu).reshape(dims).astype(tensor.dtype.host, copy=False)
+        return held_values(tensor.dtype, data).reshape(dims)
 
     async def profile(
         self, inputs: Sequence[Any], outputs: Sequence[int] | None = None, repeats: int = 5
@@ -470,8 +471,7 @@ Change = Callable[[int, Array], Awaitable[Array | None]]
 
 def as_host(tensor: LiveTensor, data: Array) -> Array:
     """Return a tensor's bytes as the host's array at its live dims."""
-    array = data.view(tensor.dtype.gpu).reshape(tensor.dims)
-    return array.astype(tensor.dtype.host, copy=False)
+    return held_values(tensor.dtype, data).reshape(tensor.dims)
 
 
 async def _build(

@@ -83,6 +83,10 @@ class KernelChoice:
         """Return the name to ask for to get the same kernels on another device."""
         return self.target.kernels if self.why == ASKED_FOR else None
 
+    def with_caches(self, kv: str) -> "KernelChoice":
+        """Return the same kernels over caches of keys and values of this type."""
+        return replace(self, target=replace(self.target, kv=kv))
+
 
 async def choose_kernels(
     device: Device, notes: Notes, wanted: str | None = None, program: Program | None = None

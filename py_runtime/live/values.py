@@ -89,11 +89,11 @@ class LiveTensor:
 
     @property
     def max_bytes(self) -> int:
-        return numel(self.max_dims) * self.dtype.gpu_bytes
+        return self.dtype.bytes_of(numel(self.max_dims))
 
     @property
     def live_bytes(self) -> int:
-        return numel(self.dims) * self.dtype.gpu_bytes
+        return self.dtype.bytes_of(numel(self.dims))
 
     def resize(self, dims: Dims) -> None:
         if dims == self.dims:

@@ -23,7 +23,7 @@ from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.token_rows import GgufTokenRows
 from py_runtime.gguf.tower import Tower, check_projector, read_tower
 from py_runtime.model.encoder_folder import encoder_folder
-from py_runtime.model.program_sizes import held_bytes, needed_bytes
+from py_runtime.model.program_sizes import cache_bytes, held_bytes, needed_bytes
 from py_runtime.model.seeing_folder import SeeingFolder
 from py_runtime.weights.byte_source import ByteSource
 
@@ -105,6 +105,7 @@ class GgufStore:
                 metadata.text(licence) if licence in metadata else "unknown",
             ),
             created_by=MADE_BY,
+            cache_bytes=cache_bytes(model.program),
         )
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:

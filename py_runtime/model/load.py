@@ -4,6 +4,7 @@ from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.gpu import Device
+from py_runtime.model.cache_type import check_cache_type
 from py_runtime.model.encoder import Encoder, cannot_write
 from py_runtime.model.encoder_folder import EncoderFolder
 from py_runtime.model.model import Model
@@ -19,15 +20,17 @@ async def load_model(
     cancel: CancelToken | None = None,
     compile_later: bool = False,
     kernels: str | None = None,
+    kv: str | None = None,
 ) -> AnyModel:
     """Load a model as Model.load does, or an encoder."""
+    check_cache_type(kv)
 
     async def load() -> AnyModel:
         meter = Meter(progress)
         store, folder = await open_folder(device, where, meter)
         if isinstance(folder, EncoderFolder):
             return await Encoder.load(device, store, folder, meter, compile_later, kernels)
-        return await Model.load_opened(device, store, folder, meter, compile_later, kernels)
+        return await Model.load_opened(device, store, folder, meter, compile_later, kernels, kv)
 
     return await until_cancelled(load(), cancel)
 

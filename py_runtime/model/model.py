@@ -45,6 +45,7 @@ from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.model.adapters import Adapters
+from py_runtime.model.cache_type import CacheType, check_cache_type, choose_cache_type
 from py_runtime.model.changed_graph import ChangedGraph
 from py_runtime.model.chat_prompts import ChatPrompt, ChatPrompts
 from py_runtime.model.config import Config, read_json
@@ -74,6 +75,7 @@ class Model(Overlaid):
         folder: ModelFolder,
         graph: Graph,
         kernels: KernelChoice,
+        caches: CacheType,
         tokenizer: Tokenizer,
         config: Config,
         tower: Tower | None = None,
@@ -84,6 +86,7 @@ class Model(Overlaid):
         super().__init__(graph)
         self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
+        self.caches = caches  # of keys and values
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
@@ -115,14 +118,15 @@ class Model(Overlaid):
         cancel: CancelToken | None = None,
         compile_later: bool = False,
         kernels: str | None = None,
+        kv: str | None = None,
     ) -> "Model":
         """Load everything, or raise and leave nothing on the GPU.
 
         With `compile_later` it returns while pipelines compile, and its first answer waits for
         them. `kernels` overrides the choice by device: "portable", "subgroups" or "memory" on a
-        GPU.
+        GPU. `kv` is the type of caches of keys and values: "f32", "f16", "q8" or "q4".
         """
-        work = cls._load(device, where, Meter(progress), compile_later, kernels)
+        work = cls._load(device, where, Meter(progress), compile_later, kernels, kv)
         return await until_cancelled(work, cancel)
 
     @classmethod
@@ -133,11 +137,14 @@ class Model(Overlaid):
         meter: Meter,
         compile_later: bool,
         wanted_kernels: str | None,
+        wanted_caches: str | None,
     ) -> "Model":
+        check_cache_type(wanted_caches)
         store, folder = await open_folder(device, where, meter)
         if isinstance(folder, EncoderFolder):
             raise cannot_write(folder.manifest.name)
-        return await cls.load_opened(device, store, folder, meter, compile_later, wanted_kernels)
+        wanted = (wanted_kernels, wanted_caches)
+        return await cls.load_opened(device, store, folder, meter, compile_later, *wanted)
 
     @classmethod
     async def load_opened(
@@ -148,6 +155,7 @@ class Model(Overlaid):
         meter: Meter,
         compile_later: bool = False,
         wanted_kernels: str | None = None,
+        wanted_caches: str | None = None,
     ) -> "Model":
         """Load what a store has opened."""
         decoder_sizes(folder.program)
@@ -162,12 +170,15 @@ class Model(Overlaid):
         )
         constants = store.constants(folder)
         kernels = await choose_kernels(device, notes, wanted_kernels, folder.program)
+        usual = kernels.target.kv
+        caches = choose_cache_type(folder, device, usual, wanted_caches)
+        kernels = kernels.with_caches(caches.name)
         graph = await Graph.load(
             device, folder.program, constants, meter, kernels.target, compile_later=compile_later
         )
         tower = folder.tower if isinstance(folder, SeeingFolder) else None
         try:
-            return cls(store, folder, graph, kernels, tokenizer, config, tower)
+            return cls(store, folder, graph, kernels, caches, tokenizer, config, tower)
         except BaseException:
             graph.unload()
             raise
@@ -188,9 +199,13 @@ class Model(Overlaid):
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
         wanted = self.kernels.wanted if is_same_kind else None
-        self.kernels = await choose_kernels(device, notes, wanted, self.folder.program)
+        program = self.folder.program
+        kernels = await choose_kernels(device, notes, wanted, program)
+        usual = kernels.target.kv
+        self.caches = choose_cache_type(self.folder, device, usual, self.caches.wanted)
+        self.kernels = kernels.with_caches(self.caches.name)
         constants = self.store.constants(self.folder)
-        program, target = self.folder.program, self.kernels.target
+        target = self.kernels.target
         passes = self.changes.plain_passes or self.passes
         graph = await Graph.load(device, program, constants, meter, target, passes)
         return await self.changes.onto(graph)

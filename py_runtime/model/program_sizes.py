@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from py_runtime.base.dtypes import F32, DType
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.carried_states import COPIES, copied_bytes
 from py_runtime.ops.registry import REGISTRY
-from py_runtime.passes import ring_caches
+from py_runtime.passes import ring_caches, type_caches
 from py_runtime.program import Program, TensorValue, op_names
 
 
@@ -16,6 +17,22 @@ def held_bytes(program: Program) -> int:
     states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
     held = sum(value.gpu_bytes for value in (*constants.values(), *states))
     return held + COPIES * copied_bytes(program)
+
+
+def cache_bytes(program: Program, dtype: DType = F32) -> int:
+    """Return the bytes of the caches of keys and values, where those are of a type that can be."""
+    return sum(_bytes_of_caches(program, dtype))
+
+
+def largest_cache(program: Program, dtype: DType) -> int:
+    """Return the bytes of the largest of them."""
+    return max(_bytes_of_caches(program, dtype), default=0)
+
+
+def _bytes_of_caches(program: Program, dtype: DType) -> list[int]:
+    typed = type_caches.typed(ring_caches.run(program, PORTABLE), dtype)
+    values = [typed.values[value_id] for value_id in type_caches.caches_of(typed)]
+    return [value.gpu_bytes for value in values if isinstance(value, TensorValue) and value.state]
 
 
 def needed_bytes(program: Program) -> int:

@@ -16,11 +16,7 @@ def check_requirements(manifest: Manifest, device: Device, freed: int = 0) -> No
     `freed` is how many bytes other models will have given back by then.
     """
     if device.bytes_left is not None:
-        needed, left = bytes_on_cpu(manifest.gpu_bytes, manifest.size), device.bytes_left + freed
-        if needed > left:
-            left_of = {"left": left, "limit": device.limits["max_buffer_size"]}
-            said = message("memory_too_small", name=manifest.name, needed=needed, **left_of)
-            raise GpuOutOfMemoryError(said)
+        check_memory(bytes_on_cpu(manifest.least_gpu_bytes, manifest.size), manifest, device, freed)
     for feature in manifest.requires.features:
         if feature not in device.features:
             raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)
@@ -33,6 +29,15 @@ def check_requirements(manifest: Manifest, device: Device, freed: int = 0) -> No
             raise GpuOutOfMemoryError(message("gpu_buffer_too_small", name=manifest.name, **sizes))
         fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
         raise ModelError(fault, NOT_HERE)
+
+
+def check_memory(needed: int, manifest: Manifest, device: Device, freed: int = 0) -> None:
+    """Raise if a CPU has not so many bytes left."""
+    left = (device.bytes_left or 0) + freed
+    if needed > left:
+        left_of = {"left": left, "limit": device.limits["max_buffer_size"]}
+        said = message("memory_too_small", name=manifest.name, needed=needed, **left_of)
+        raise GpuOutOfMemoryError(said)
 
 
 def bytes_on_cpu(held: int, size: int) -> int:

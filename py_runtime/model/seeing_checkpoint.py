@@ -34,7 +34,7 @@ from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.tower import Tower, check_fits, split_fused, tower_of
 from py_runtime.gguf.wanted_tensors import wanted_tensors
 from py_runtime.model.checkpoint_files import ANOTHER, CheckpointFiles, from_one, tensors_in
-from py_runtime.model.program_sizes import held_bytes, needed_bytes
+from py_runtime.model.program_sizes import cache_bytes, held_bytes, needed_bytes
 from py_runtime.model.seeing_folder import SeeingFolder
 from py_runtime.model.seeing_text import text_values
 from py_runtime.program import Program
@@ -190,6 +190,7 @@ class SeeingCheckpointStore:
             requires=Requirements((), dict.fromkeys(NEEDED_LIMITS, needed)),
             source=Source(self.name, None, "unknown"),
             created_by="transformers",
+            cache_bytes=sum(map(cache_bytes, programs)),
         )
 
 

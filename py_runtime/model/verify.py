@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.dtypes import F16, F32, Q4, Q8
 from py_runtime.base.errors import RequestError
 from py_runtime.base.html import as_html
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import CPU, Device
-from py_runtime.gpu.kernel_target import HALF_KERNELS
+from py_runtime.gpu.kernel_target import HALF_KERNELS, KernelTarget
 from py_runtime.graph.probes import run_probed, tensors_by_name
 from py_runtime.model import Model
 from py_runtime.model.goldens import GoldenLogits, Goldens, GoldenText, read_goldens
@@ -46,14 +47,17 @@ FLOATS = Precision(1e-3, 1e-2, CLEAR_MARGIN)
 HALVES = Precision(5e-3, 5e-2, 10 * CLEAR_MARGIN)
 # Products in halves come to 5e-3 in its layers, and to 1.5e-2 in its logits (docs/speed.md).
 HALF_PRODUCTS = Precision(2e-2, 1e-1, 10 * CLEAR_MARGIN)
+BLOCKS_OF_8 = Precision(5e-2, 5e-1, 50 * CLEAR_MARGIN)
+BLOCKS_OF_4 = Precision(5e-1, 5.0, 200 * CLEAR_MARGIN)
+BY_CACHES = {F32.name: FLOATS, F16.name: HALVES, Q8.name: BLOCKS_OF_8, Q4.name: BLOCKS_OF_4}
 
 
-def precision_of(model: Model) -> Precision:
-    """Return how far from torch the model may be, given its kernels and how caches are stored."""
-    target = model.graph.target
-    if target.kernels == HALF_KERNELS:
+def precision_of(target: KernelTarget) -> Precision:
+    """Return how far from torch a model may be, given its kernels and how caches are stored."""
+    by_caches = BY_CACHES[target.kv]
+    if target.kernels == HALF_KERNELS and by_caches.relative_rms < HALF_PRODUCTS.relative_rms:
         return HALF_PRODUCTS
-    return HALVES if target.f16_kv else FLOATS
+    return by_caches
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,7 @@ class _Checks:
         self.model = model
         self.session = model.session
         self.goldens = goldens
-        self._allowed = precision_of(model)
+        self._allowed = precision_of(model.graph.target)
         self._progress = progress
         self._cancel = cancel
         self._done = 0

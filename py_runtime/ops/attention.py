@@ -5,7 +5,6 @@ from py_runtime.base.shapes import (
     Dims,
     broadcast_strides,
     broadcasts_to,
-    ceil_div,
     numel,
     strides_of,
 )
@@ -17,7 +16,7 @@ from py_runtime.ops.kernels.attention_options import (
     take_window,
 )
 from py_runtime.ops.kernels.attentions import attention_over_cache, make_attention
-from py_runtime.ops.kernels.kv_caches import take_caches
+from py_runtime.ops.kernels.kv_caches import CacheUpdate, take_caches
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
     BOOL_MASK,
@@ -49,18 +48,8 @@ class AttentionOverCache(Op):
         self._check_graph()
         width = self.q.max_dims[-1]
         self.scale = self.number("scale") if self.has("scale") else width**-0.5
-        self.update = self.launch(
-            "attention/update_kv_cache",
-            plugs={"store": self.k_cache.dtype.name},
-            bind={
-                "k": self.k,
-                "v": self.v,
-                "k_cache": self.k_cache,
-                "v_cache": self.v_cache,
-                "start_pos": self.start_pos,
-            },
-        )
         caches = (self.k_cache, self.v_cache)
+        self.update = CacheUpdate(self, self.k, self.v, caches, self.start_pos)
         self.attention = attention_over_cache(
             self, self.q, caches, self.start_pos, self.out, window, softcap, sinks
         )
@@ -96,17 +85,7 @@ class AttentionOverCache(Op):
             f"caches {list(cache)} and {list(v_cache)} do not fit k {list(k)}",
         )
         self.out.resize(q)
-        token_size = k[-2] * k[-1]
-        pairs = ceil_div(token_size, 2)
-        count = numel(k[:-2]) * pairs
-        self.update.for_each(
-            count,
-            pairs=pairs,
-            count=count,
-            tokens=k[-3],
-            token_size=token_size,
-            capacity=cache[-3],
-        )
+        self.update(numel(k[:-3]), k[-3], k[-2] * k[-1], cache[-3])
         together = live_together(self, self.together, q[-3])
         self.attention(problem_over_cache(q, cache), context, self.scale, together=together)
 

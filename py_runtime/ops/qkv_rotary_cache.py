@@ -32,7 +32,7 @@ from py_runtime.ops.kernels.fused_arguments import (
     take_norm,
 )
 from py_runtime.ops.kernels.gemv import count_gemv_buffers
-from py_runtime.ops.kernels.kv_caches import take_caches
+from py_runtime.ops.kernels.kv_caches import CacheUpdate, take_caches, takes_values_alone
 from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import Matrices, part_rows, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache, check_rows
@@ -70,18 +70,28 @@ class QkvRotaryCache(Op):
     are normalised, each by itself.
     """
 
+    update: CacheUpdate | None = None  # where caches cannot take values one by one
+    rows: int  # of what the kernels store keys and values into
+
     def build(self) -> None:
+        self.take_ends()
         self.k_cache, self.v_cache = take_caches(self)
         self.start_pos = self.live_int("start_pos")
         self.window = take_window(self)
         self.v_eps = self.number("v_eps") if self.has("v_eps") else None
-        self.build_heads(
-            self.k_cache,
-            self.v_cache,
-            self.start_pos,
-            {"q_norm": "q_eps", "k_norm": "k_eps"},
-            self.k_cache.dtype.name,
-        )
+        norms = {"q_norm": "q_eps", "k_norm": "k_eps"}
+        caches = (self.k_cache, self.v_cache)
+        if takes_values_alone(self, self.k_cache):
+            self.rows = self.k_cache.max_dims[-3]
+            self.build_heads(*caches, self.start_pos, norms, self.k_cache.dtype.name)
+            return
+        # They come together in floats first, from the first row on.
+        self.rows = numel(self.x.max_dims[:-1])
+        nbytes = 4 * self.rows * numel(self.k_cache.max_dims[-2:])
+        k, v = (self.scratch(f"{name} of the tokens", nbytes) for name in ("keys", "values"))
+        first_row = self.builder.fixed_int(self.start_pos.id, 0)
+        self.build_heads(k, v, first_row, norms, F32.name)
+        self.update = CacheUpdate(self, k, v, caches, self.start_pos)
 
     def build_heads(
         self,
@@ -130,9 +140,11 @@ class QkvRotaryCache(Op):
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart, summed=summed)
         self._declare_heads({"qkv": sums, **ends}, store)
 
-    def _take_arguments(self, norms: dict[str, str]) -> Matrices:
+    def take_ends(self) -> None:
         self.ends = take_input_output(self)
         self.x, self.out = self.ends.x, self.ends.out
+
+    def _take_arguments(self, norms: dict[str, str]) -> Matrices:
         self.turns = self.has("cos")
         self.cos, self.sin = (
             self.tensor(name, F32, rank=2) if self.turns else self.ends.read
@@ -167,7 +179,7 @@ class QkvRotaryCache(Op):
             "q_heads": self.q_heads,
             "kv_heads": self.kv_heads,
             "width": self.width,
-            "capacity": self.capacity,
+            "capacity": self.rows,
             "rotated": self.rotated,
             "pair_step": 2 if self.neighbours else 1,
             "pair_gap": 1 if self.neighbours else half,
@@ -228,6 +240,8 @@ class QkvRotaryCache(Op):
         for cache in (self.k_cache, self.v_cache):
             self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
         self.live_heads()
+        if self.update is not None:
+            self.update(1, self.x.dims[-2], self.kv_heads * self.width, self.capacity)
 
     def live_heads(self) -> None:
         *lead, tokens, columns = self.x.dims
@@ -267,8 +281,9 @@ class QRotary(QkvRotaryCache):
     """The op for queries alone: it has no caches, and the weight of q only."""
 
     def build(self) -> None:
+        self.take_ends()
         self.v_eps = None
-        self.capacity, self.kv_heads = 1, 0
+        self.rows, self.kv_heads = 1, 0
         keys, values = (self.scratch(name, 16) for name in ("no keys", "no values"))
         start = self.live_int("table_start")
         self.build_heads(keys, values, start, {"q_norm": "q_eps"}, F32.name)

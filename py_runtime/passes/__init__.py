@@ -17,8 +17,8 @@ from py_runtime.passes import (
     fuse_qkv,
     fuse_residual,
     fuse_swiglu,
-    halve_caches,
     ring_caches,
+    type_caches,
 )
 from py_runtime.program import Program
 
@@ -35,7 +35,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_norm_residual.run,
     fuse_attend_linear.run,
     fold_sums.run,  # which fuse_norm_residual has made
-    halve_caches.run,  # once it is clear which ops look at them
+    type_caches.run,  # once it is clear which ops look at them
 )
 
 

@@ -32,7 +32,7 @@ class TensorValue:
 
     @property
     def gpu_bytes(self) -> int:
-        return numel(self.dims) * self.dtype.gpu_bytes
+        return self.dtype.bytes_of(numel(self.dims))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@
 // sums: [splits, heads, rows, width], width a multiple of four; stats: [splits, heads, rows, 2].
 
 #include "attention/attend.h"
+#include "attention/cached.h"
 #include "attention/fragments/teams.wgsl.h"
 #include "linear/tokens.h"
 #include "maths.h"
@@ -91,10 +92,19 @@ static void begin_tile(const Call *call, Work *work, u32 thread) {
   for (u32 at = 0; at < rows * width; at += 4) store_f32x4(work->sums + at, splat(0.0f));
 }
 
-// Returns keys or values in place, or a dense copy of them, filled up with zeros.
-static Block block_of(const io_params *params, const Work *work, const f32 *cached, u32 row, u32 count) {
+// Returns keys or values in place, or a dense copy of them in floats, filled up with zeros.
+static Block block_of(const Call *call, const Work *work, const void *cache, u32 row, u32 count) {
+  const io_params *params = PARAMS(io);
+  const Cached *cached = PLUG(Cached, kv);
   u32 stride = params->kv_token;
-  const f32 *values = cached + work->batch * params->kv_batch + work->kv_head * params->kv_head + row * stride;
+  u32 place = work->batch * params->kv_batch + work->kv_head * params->kv_head + row * stride;
+  if (cached->load) {
+    for (u32 at = 0; at < count; at++) {
+      cached->load(call, cache, place + at * stride, work->width, work->copies + at * work->width);
+    }
+    return (Block){work->copies, work->width};
+  }
+  const f32 *values = (const f32 *)cache + place;
   int stays = work->rows <= ROWS_IN_PLACE || stride == work->width;
   if (stays && work->width == params->width) return (Block){values, stride};
   for (u32 at = 0; at < count; at++) {
@@ -268,9 +278,9 @@ static void attend(const Call *call, const Work *work, u32 begin, u32 end) {
   for (u32 first = begin; first < end; first += count) {
     u32 cache_row = first % params->kv_rows;  // caches may be rings with fewer rows than there are positions
     count = min_u32(min_u32(work->block, end - first), params->kv_rows - cache_row);
-    score_block(work, block_of(params, work, BUFFER(const f32, k), cache_row, count), count);
+    score_block(work, block_of(call, work, BUFFER(const void, k), cache_row, count), count);
     for (u32 row = 0; row < work->rows; row++) weigh(call, work, row, first, count);
-    add_block(work, block_of(params, work, BUFFER(const f32, v), cache_row, count), count);
+    add_block(work, block_of(call, work, BUFFER(const void, v), cache_row, count), count);
   }
 }
 

@@ -85,3 +85,14 @@ INLINE f32x4 floats_of_halves(u32x4 bits) {
 }
 
 INLINE f32x4 halves_to_floats(const u16 *halves) { return floats_of_halves((u32x4)wasm_u32x4_load16x4(halves)); }
+
+// Rounds to the nearest half, of two to the even one. What is too large becomes the largest; NaN stays NaN.
+INLINE u16 float_to_half(f32 value) {
+  u32 magnitude = as_bits(value) & 0x7fffffffu, sign = as_bits(value) >> 16 & 0x8000u;
+  if (magnitude > 0x7f800000u) return (u16)(sign | 0x7e00u);
+  magnitude = min_u32(magnitude, 0x477fe000u);  // 65504
+  if (magnitude < 0x38800000u) {  // below the smallest normal half: 1/2 has the steps of what is below it
+    return (u16)(sign | (as_bits(as_float(magnitude) + 0.5f) - as_bits(0.5f)));
+  }
+  return (u16)(sign | ((magnitude + 0xfffu + (magnitude >> 13 & 1) - 0x38000000u) >> 13));
+}

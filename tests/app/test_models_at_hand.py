@@ -244,7 +244,7 @@ def listed(
         if fault is not None:
             raise fault
         requires = SimpleNamespace(limits={BUFFER_LIMIT: 200})
-        return SimpleNamespace(requires=requires, gpu_bytes=600, size=500)
+        return SimpleNamespace(requires=requires, least_gpu_bytes=600, size=500)
 
     monkeypatch.setattr(HubCalls, "_open", opened)
     monkeypatch.setattr(hub_calls, "missing_bytes", lambda shelf, files: 5)

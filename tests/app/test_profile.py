@@ -59,7 +59,7 @@ def test_the_model_says_which_kernels_it_runs(api: ApiPage) -> None:
     try:
         kernels = api.run(f"return inpage.load('{NAME}', {{ device: 'gpu' }})")["kernels"]
         assert kernels["chosen"] == "features", "a software adapter is not measured"
-        assert (kernels["name"], kernels["lanes"], kernels["f16_kv"]) == ("portable", 4, False)
+        assert (kernels["name"], kernels["lanes"], kernels["kv"]) == ("portable", 4, "f32")
     finally:
         api.run(f"await inpage.load('{NAME}')")
 

@@ -248,7 +248,7 @@ def test_which_kernels_features_speak_for(
     target = KernelTarget.of(made)
     assert (target.wide, target.lanes, target.kernels) == (not software, lanes, kernels)
     assert (target.storage_buffers, target.binding_bytes) == (9, 500)
-    assert target.f16_kv is False
+    assert target.kv == "f32"
     assert target.lanes_by == ("subgroups" if lanes > 1 else "memory")
     found = candidates(made)
     assert next(iter(found)) == kernels
@@ -258,10 +258,10 @@ def test_which_kernels_features_speak_for(
 
 
 def test_halves_where_the_device_has_them() -> None:
-    assert KernelTarget.of(device(["shader-f16"])).f16_kv is True
+    assert KernelTarget.of(device(["shader-f16"])).kv == "f16"
     assert candidates(device(["shader-f16"]))["halves"].many_tokens == "f16"
     plain = KernelTarget()
-    assert (plain.wide, plain.lanes, plain.storage_buffers, plain.f16_kv) == (False, 1, 8, False)
+    assert (plain.wide, plain.lanes, plain.storage_buffers, plain.kv) == (False, 1, 8, "f32")
     assert plain.binding_bytes == 128 << 20
     assert plain.kernels == "portable"
     pairs = KernelTarget(wide=True, lanes=2)

@@ -19,7 +19,7 @@ from py_runtime.program.writer import ProgramWriter
 from tests.graph.engine_graphs import WIDTH, load, rows, run
 from tests.runners import NativeRunner
 
-WIDE = KernelTarget(wide=True, lanes=32, storage_buffers=10, f16_kv=True)
+WIDE = KernelTarget(wide=True, lanes=32, storage_buffers=10, kv="f16")
 
 
 @pytest.fixture(scope="module")

@@ -217,12 +217,11 @@ def test_both_must_be_small(rms: float, worst: float, is_ok: bool) -> None:
 
 def test_caches_of_halves_may_differ_more_and_products_most() -> None:
     def precision(**target: Any) -> Precision:
-        graph: Any = SimpleNamespace(target=KernelTarget(wide=True, **target))
-        return precision_of(SimpleNamespace(graph=graph))  # type: ignore[arg-type]
+        return precision_of(KernelTarget(wide=True, **target))
 
     assert precision() is FLOATS
-    assert precision(f16_kv=True) is HALVES
-    in_halves = precision(f16_kv=True, one_token="f16", many_tokens="f16")
+    assert precision(kv="f16") is HALVES
+    in_halves = precision(kv="f16", one_token="f16", many_tokens="f16")
     assert in_halves.relative_rms > HALVES.relative_rms
     assert in_halves.clear_margin == HALVES.clear_margin == pytest.approx(10 * FLOATS.clear_margin)
 
@@ -315,7 +314,7 @@ def test_files_beside_others() -> None:
 def test_what_a_cpu_must_have_left(held: int, size: int) -> None:
     """Files stand for what the graph holds, where nobody counted that."""
     requires = SimpleNamespace(features=[], limits={})
-    manifest = SimpleNamespace(name="m", requires=requires, gpu_bytes=held, size=size)
+    manifest = SimpleNamespace(name="m", requires=requires, least_gpu_bytes=held, size=size)
 
     def check(left: int, freed: int = 0) -> None:
         device = SimpleNamespace(bytes_left=left, limits={"max_buffer_size": 4_000_000_000})

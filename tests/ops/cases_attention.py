@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from py_runtime.base.dtypes import BOOL, F32, I64
+from py_runtime.base.dtypes import BOOL, CACHED_BLOCK, F32, I64
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.golden import ATTENTION, EXACT, Case, Tolerance
 
@@ -24,6 +24,24 @@ def attention(
     return torch.softmax(scores, -1).nan_to_num(0.0) @ v
 
 
+def as_held(rows: torch.Tensor, kind: str) -> torch.Tensor:
+    """Return rows [..., heads, width] as a cache of this type gives them back."""
+    if kind == "f32":
+        return rows
+    if kind == "f16":
+        return rows.half().float()
+    blocks = rows.reshape(*rows.shape[:-2], -1, CACHED_BLOCK)
+    if kind == "q8":
+        largest = blocks.abs().amax(-1, keepdim=True).clamp(min=1e-30)
+        held = torch.round(blocks / largest * 127) / 127 * largest
+    else:
+        least = blocks.amin(-1, keepdim=True).half().float()
+        step = ((blocks.amax(-1, keepdim=True) - blocks.amin(-1, keepdim=True)) / 15).half().float()
+        codes = torch.round((blocks - least) / step.clamp(min=1e-30)).clamp(0, 15)
+        held = codes * step + least
+    return held.reshape(rows.shape)
+
+
 class CachedAttention:
     """A graph with one sdpa_with_kv_cache, and torch's idea of its caches."""
 
@@ -41,10 +59,10 @@ class CachedAttention:
         is_causal: bool | None = True,
         q_is_computed: bool = False,
         sharpness: float = 1.0,
-        halved: bool = False,  # what torch's caches hold was rounded to halves
+        held: str = "f32",  # as which type of caches torch's hold what they are given
     ) -> None:
         self.start, self.batch, self.scale, self.sharpness = start, batch, scale, sharpness
-        self.halved = halved
+        self.held = held
         self.q_heads, self.kv_heads, self.width = heads, kv_heads, width
         self.generator = torch.Generator().manual_seed(heads * 1000 + width)
         self.q_is_computed = q_is_computed
@@ -101,7 +119,7 @@ class CachedAttention:
     ) -> torch.Tensor:
         tokens = q.shape[-3]
         for cache, new in zip(self.caches, (k, v), strict=True):
-            cache[..., position : position + tokens, :, :] = new.half() if self.halved else new
+            cache[..., position : position + tokens, :, :] = as_held(new, self.held)
         q = q.double()
         if self.q_is_computed:
             q = q * torch.rsqrt(q.pow(2).mean(-1, keepdim=True))

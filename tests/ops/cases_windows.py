@@ -10,7 +10,7 @@ import torch
 from py_runtime.base.dtypes import F32
 from py_runtime.program.writer import ProgramWriter
 from tests.golden import Case
-from tests.ops.cases_attention import ATTENTION_EXACTLY
+from tests.ops.cases_attention import ATTENTION_EXACTLY, as_held
 
 
 def seen(tokens: int, position: int, window: int | None, together: int = 0) -> torch.Tensor:
@@ -32,6 +32,7 @@ def window_case(
     rows: int | None = None,  # of the caches; None: one for each position
     has_sinks: bool = False,
     images: list[int] | None = None,  # how many first tokens of each call see each other
+    held: str = "f32",  # as which type of caches torch's hold what they are given
 ) -> Case:
     generator = torch.Generator().manual_seed(context)
     sinks = 2 * torch.randn(heads, generator=torch.Generator().manual_seed(heads))
@@ -64,7 +65,7 @@ def window_case(
     name += ", sinks" if has_sinks else ""
     name += ", images" if images else ""
     case = Case(name, writer, ATTENTION_EXACTLY)
-    held = [torch.zeros(context, kv_heads, width).double() for _ in range(2)]
+    own_caches = [torch.zeros(context, kv_heads, width).double() for _ in range(2)]
     for at, (tokens, position) in enumerate(calls):
         together = images[at] if images else 0
         q, k, v = (
@@ -73,9 +74,9 @@ def window_case(
         )
         q *= 3
         end = position + tokens
-        for cache, new in zip(held, (k, v), strict=True):
-            cache[position:end] = new[0]
-        keys, values = (cache[:end].repeat_interleave(heads // kv_heads, 1) for cache in held)
+        for cache, new in zip(own_caches, (k, v), strict=True):
+            cache[position:end] = as_held(new[0], held)
+        keys, values = (cache[:end].repeat_interleave(heads // kv_heads, 1) for cache in own_caches)
         scores = torch.einsum("shd,chd->hsc", q[0].double(), keys) * (scale or width**-0.5)
         if softcap is not None:
             scores = softcap * torch.tanh(scores / softcap)

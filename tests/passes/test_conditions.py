@@ -21,8 +21,8 @@ from py_runtime.passes import (
     fuse_qkv,
     fuse_residual,
     fuse_swiglu,
-    halve_caches,
     run_passes,
+    type_caches,
 )
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program, TensorValue
@@ -348,7 +348,7 @@ def test_sums_fold_only_into_rows_of_whole_quads() -> None:
 
 # Caches -------------------------------------------------------------------------------------------
 
-F16_TARGET = KernelTarget(lanes=4, storage_buffers=10, f16_kv=True)
+F16_TARGET = KernelTarget(lanes=4, storage_buffers=10, kv="f16")
 
 
 def caches(program: Program) -> list[TensorValue]:
@@ -357,10 +357,10 @@ def caches(program: Program) -> list[TensorValue]:
 
 def test_caches_are_halved_where_the_target_has_halves() -> None:
     program = Attention().program()
-    assert {cache.dtype for cache in caches(run_passes(program, TARGET, [halve_caches.run]))} == {
+    assert {cache.dtype for cache in caches(run_passes(program, TARGET, [type_caches.run]))} == {
         F32
     }
-    halved = run_passes(program, F16_TARGET, [halve_caches.run])
+    halved = run_passes(program, F16_TARGET, [type_caches.run])
     assert {cache.dtype for cache in caches(halved)} == {F16}
 
 
@@ -368,26 +368,26 @@ def test_a_cache_that_is_an_output_and_its_partner_stay() -> None:
     program = Attention().program()
     cache = next(at for at, value in enumerate(program.values) if value in caches(program))
     seen = replace(program, outputs=(*program.outputs, cache))
-    assert {each.dtype for each in caches(halve_caches.run(seen, F16_TARGET))} == {F32}
+    assert {each.dtype for each in caches(type_caches.run(seen, F16_TARGET))} == {F32}
 
 
 @pytest.mark.parametrize(
     ("dims", "dtype"), [((1, CONTEXT, 2, 16), F16), ((1, CONTEXT, 2, 6), F32), ((64, 16), F32)]
 )
 def test_which_states_are_caches(dims: tuple[int, ...], dtype: object) -> None:
-    assert halve_caches._is_cache(TensorValue(F32, dims, state=True)) is (dtype is F16)
-    assert not halve_caches._is_cache(TensorValue(F16, dims, state=True))
-    assert not halve_caches._is_cache(TensorValue(F32, dims))
-    assert halve_caches._is_cache(TensorValue(F32, (3, 4, 8), state=True))
+    assert type_caches._can_be(TensorValue(F32, dims, state=True), F16) is (dtype is F16)
+    assert not type_caches._can_be(TensorValue(F16, dims, state=True), F16)
+    assert not type_caches._can_be(TensorValue(F32, dims), F16)
+    assert type_caches._can_be(TensorValue(F32, (3, 4, 8), state=True), F16)
 
 
 def test_the_caches_of_a_call() -> None:
     """None of a call of another op, and none of one that has not all of its arguments."""
     name = "inpage.attend_kv_cache.default"
-    assert halve_caches._pair(OpCall(name, tuple(range(10, 16)))) == (11, 12)
-    assert halve_caches._pair(OpCall(name, (10, 11, 12))) == ()
+    assert type_caches._pair(OpCall(name, tuple(range(10, 16)))) == (11, 12)
+    assert type_caches._pair(OpCall(name, (10, 11, 12))) == ()
     update = "aten.add.Tensor"
-    assert halve_caches._pair(OpCall(update, tuple(range(len(REGISTRY[update].args))))) == ()
+    assert type_caches._pair(OpCall(update, tuple(range(len(REGISTRY[update].args))))) == ()
 
 
 # The chain itself ---------------------------------------------------------------------------------

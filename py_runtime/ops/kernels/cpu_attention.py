@@ -8,6 +8,7 @@ from py_runtime.base.shapes import Dims, ceil_div
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.kv_caches import plugs_of_cache
 from py_runtime.ops.kernels.streaming_attention import NO_MASK, Problem, named_strides
 from py_runtime.ops.registry import Op
 
@@ -39,6 +40,8 @@ class CpuAttention:
         sinks: LiveTensor | None = None,  # [query heads]: scores without a value
     ) -> None:
         op.require(most.width <= MAX_WIDTH, f"heads of {most.width} are wider than {MAX_WIDTH}")
+        k = bind["k"]
+        assert isinstance(k, LiveTensor)
         self.window, self.softcap = window, softcap
         width = 4 * ceil_div(most.width, 4)
         self.tile_rows = min(TILE_ROWS, TILE_VALUES // width)
@@ -59,7 +62,7 @@ class CpuAttention:
         plugs = {
             "mask": mask,
             "score": "plain" if softcap is None else "capped",
-            "kv": "f32",
+            **plugs_of_cache(k),
             "lanes": op.builder.target.lanes_by,
             **sink_plugs,
         }

@@ -10,6 +10,7 @@ from py_runtime.base.shapes import Dims, ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.kv_caches import plugs_of_cache
 from py_runtime.ops.kernels.workgroups import usual_workgroup
 from py_runtime.ops.registry import Op
 
@@ -151,7 +152,7 @@ class StreamingAttention:
         assert isinstance(kv, LiveTensor)
         plugs = {"mask": mask, "score": "plain" if softcap is None else "capped"}
         if self.unit == 4:
-            plugs["kv"] = kv.dtype.name
+            plugs |= plugs_of_cache(kv)
         # Without splits, these kernels write the output themselves.
         final_plugs = {**plugs, "lanes": op.builder.target.lanes_by, **self.sink_plugs}
         final_bind = {**self.left, "out": out, **bind}

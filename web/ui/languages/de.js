@@ -1218,6 +1218,7 @@ export const messages = {
   storage_refuses_file: "Der Speicher dieses Browsers hat eine Datei von {name} abgelehnt ({reason}): Das Modell bleibt im Arbeitsspeicher, und was nicht gespeichert ist, wird beim nächsten Mal wieder heruntergeladen.",
   device_lost: "{reason}. Sie wird wieder geöffnet, und es geht dort weiter, wo es aufhörte.",
   device_recovered: "Das Rechnen geht weiter; nichts ging verloren.",
+  caches_in_less: "Der Speicher ist knapp: {name} behält den Kontext als {kv} statt als {usual}, was ungenauer ist.",
   moved_to_processor: "Die Grafikkarte fiel zu oft aus: Dein Prozessor ({threads} {threads:Thread|Threads}) macht von hier an weiter.",
   processor: "dein Prozessor ({threads} {threads:Thread|Threads})",
 

@@ -1,4 +1,4 @@
-"""Caches of halves: attention over them, which caches become halves, and what that saves."""
+"""Caches of halves and blocks: attention over them, which caches become them, what that saves."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,68 +8,105 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.base.dtypes import F16, F32
+from py_runtime.base.dtypes import CACHE_DTYPES, F16, F32
 from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import GPU_KERNELS, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS, plan_buffers
 from py_runtime.graph.builder import Builder
 from py_runtime.model import Model
 from py_runtime.model.verify import VerifyReport, verify
-from py_runtime.passes import DEFAULT_PASSES, halve_caches, run_passes
+from py_runtime.passes import DEFAULT_PASSES, run_passes, type_caches
 from py_runtime.program import TensorValue
 from py_runtime.program.json_format import dump_program
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.golden import Case, Tolerance, check
 from tests.ops import cases_fused
 from tests.ops.cases_attention import CachedAttention, prefills_and_decodes
-from tests.runners import NativeRunner, PageRunner, wait
+from tests.ops.cases_windows import AROUND, FAR_AROUND, window_case
+from tests.runners import CpuRunner, NativeRunner, PageRunner, wait
 
-pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+pytestmark = [pytest.mark.torch]
 
-HALVES = KernelTarget(f16_kv=True)
+HALVES = KernelTarget(kv="f16")
+KINDS = ("f16", "q8", "q4")
 # A decoder's keys are turned before they are rounded, so that there torch knows the floats alone.
-CLOSE = Tolerance(4e-3, 2e-3, of_each=1e-2)
+CLOSE = {
+    "f16": Tolerance(4e-3, 2e-3, of_each=1e-2),
+    "q8": Tolerance(1e-1, 2e-2, of_each=1e-1),
+    "q4": Tolerance(1.5, 2e-1, of_each=1.0),
+}
+# A value between two steps may be rounded to either.
+BLOCKS = Tolerance(2e-2, 1e-3)
 
 
-def attentions() -> Iterator[Case]:
-    """Torch's own caches are rounded to halves, so that the kernels' results must be torch's."""
+def attentions(kind: str) -> Iterator[Case]:
+    """Torch's own caches are of the type, so that the kernels' results must be torch's."""
     for heads, kv_heads, width, more in (
         (4, 4, 8, {}),
         (9, 3, 64, {}),
-        (6, 3, 12, {"batch": (2,)}),
-        (4, 2, 6, {"halved": False}),  # such heads cannot be read by fours: nothing is halved
+        (8, 8, 12, {"batch": (2,)}),  # blocks reach over heads
+        (4, 2, 6, {"held": "f32"}),  # such heads cannot be read by fours: they stay
     ):
         name = f"{heads}/{kv_heads} heads of {width}"
-        settings: dict[str, Any] = {"tokens": 20, "context": 40, "halved": True, **more}
+        settings: dict[str, Any] = {"tokens": 20, "context": 40, "held": kind, **more}
         graph = CachedAttention(name, heads, kv_heads, width, **settings)
         yield prefills_and_decodes(graph, [(20, 0), (5, 20), (1, 25), (1, 39), (20, 0), (3, 17)])
-    settings = {"tokens": 33, "context": 80, "scale": 0.5, "sharpness": 30.0, "halved": True}
+    settings = {"tokens": 33, "context": 80, "scale": 0.5, "sharpness": 30.0, "held": kind}
     graph = CachedAttention("sharp scores", 4, 1, 32, **settings)
     yield prefills_and_decodes(graph, [(33, 0), (33, 33), (1, 66), (5, 67)])
-    graph = CachedAttention("after NaN", 4, 2, 16, tokens=40, context=64, halved=True)
-    graph.call(40, 0, poison=float("nan"))
-    yield prefills_and_decodes(graph, [(1, 0), (5, 1), (40, 0)])
+    yield window_case(4, 2, 16, 160, AROUND, window=9, rows=9 + 40 - 1, held=kind)
+    yield window_case(2, 1, 32, 700, FAR_AROUND, window=300, rows=300 + 128 - 1, held=kind)
+    if kind == "f16":  # blocks hold numbers alone
+        graph = CachedAttention("after NaN", 4, 2, 16, tokens=40, context=64, held=kind)
+        graph.call(40, 0, poison=float("nan"))
+        yield prefills_and_decodes(graph, [(1, 0), (5, 1), (40, 0)])
 
 
-ATTENTIONS = list(attentions())
+def cases_of(kind: str) -> list[Case]:
+    found = list(attentions(kind))
+    return found if kind == "f16" else [replace(case, tolerance=BLOCKS) for case in found]
+
+
+ATTENTIONS = [(kind, case) for kind in KINDS for case in cases_of(kind)]
 DECODERS = [
-    replace(case, tolerance=CLOSE)
+    (kind, replace(case, tolerance=CLOSE[kind]))
+    for kind in KINDS
     for case in cases_fused.cases()
-    if case.name.startswith("qkv") and any(kind in case.name for kind in ("q4gsw", "q4_0"))
+    if case.name.startswith("qkv") and any(weights in case.name for weights in ("q4gsw", "q4_0"))
 ]
-VARIANTS = pytest.mark.parametrize("kernels", GPU_KERNELS)
 
 
-@VARIANTS
-@pytest.mark.parametrize("case", [*ATTENTIONS, *DECODERS], ids=lambda case: case.name)
-def test_attention_over_halves_is_torchs(case: Case, kernels: str, native: NativeRunner) -> None:
-    check(case, native, kernels=kernels, f16_kv=True)
+def each(cases: list[tuple[str, Case]]) -> pytest.MarkDecorator:
+    ids = [f"{kind} {case.name}" for kind, case in cases]
+    return pytest.mark.parametrize(("kind", "case"), cases, ids=ids)
 
 
+@each([*ATTENTIONS, *DECODERS])
+def test_attention_over_each_type_is_torchs_on_the_cpu(
+    kind: str, case: Case, cpu: CpuRunner
+) -> None:
+    check(case, cpu, kv=kind)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kernels", GPU_KERNELS)
+@each([*ATTENTIONS, *DECODERS])
+def test_attention_over_each_type_is_torchs(
+    kind: str, case: Case, kernels: str, native: NativeRunner
+) -> None:
+    check(case, native, kernels=kernels, kv=kind)
+
+
+@each([*ATTENTIONS[1::8], *DECODERS[1::3]])
+def test_some_of_them_by_the_portable_kernels(kind: str, case: Case, native: NativeRunner) -> None:
+    check(case, native, kv=kind)
+
+
+@pytest.mark.thorough
 @pytest.mark.browser
-@pytest.mark.parametrize("case", [ATTENTIONS[1], DECODERS[0]], ids=lambda case: case.name)
-def test_attention_over_halves_is_torchs_in_the_page(case: Case, in_page: PageRunner) -> None:
-    check(case, in_page, f16_kv=True)
+@each([*ATTENTIONS[1::8], DECODERS[0]])
+def test_some_of_them_in_the_page(kind: str, case: Case, in_page: PageRunner) -> None:
+    check(case, in_page, kv=kind)
 
 
 def test_numbers_too_large_for_a_half_stay_finite(native: NativeRunner) -> None:
@@ -82,7 +119,7 @@ def test_numbers_too_large_for_a_half_stay_finite(native: NativeRunner) -> None:
         program=dump_program(attention.writer.program()),
         constants={},
         calls=[[*inputs, values, 0]],
-        f16_kv=True,
+        kv="f16",
     )
     np.testing.assert_allclose(out, 65504.0)
 
@@ -112,7 +149,7 @@ class Attention:
         return self.writer.state(name, dims, F32)
 
     def kinds(self, target: KernelTarget = HALVES) -> list[str]:
-        program = halve_caches.run(self.writer.program(), target)
+        program = type_caches.run(self.writer.program(), target)
         values = [program.values[cache.id] for cache in self.caches]
         return [value.dtype.name for value in values if isinstance(value, TensorValue)]
 
@@ -131,6 +168,11 @@ def test_other_caches_stay(settings: dict[str, Any]) -> None:
     assert Attention(**settings).kinds() == [F32.name] * 2
 
 
+@pytest.mark.parametrize(("width", "kind"), [(8, "f32"), (12, "f32"), (16, "q8"), (32, "q8")])
+def test_rows_that_are_no_whole_blocks_stay(width: int, kind: str) -> None:
+    assert Attention(width).kinds(KernelTarget(kv="q8")) == [kind] * 2
+
+
 def test_a_cache_that_something_else_reads_stays_and_its_partner_with_it() -> None:
     attention = Attention()
     twice = attention.writer.tensor((1, 16, 2, 8), F32)
@@ -145,14 +187,17 @@ def test_a_cache_that_is_an_output_stays() -> None:
     assert attention.kinds() == [F32.name] * 2
 
 
-def test_halves_take_half_the_memory() -> None:
+def test_what_each_type_takes() -> None:
     state = {}
-    for target in (KernelTarget(), HALVES):
-        program = run_passes(Attention().writer.program(), target, DEFAULT_PASSES)
+    for kind in CACHE_DTYPES:
+        target = KernelTarget(kv=kind)
+        program = run_passes(Attention(16).writer.program(), target, DEFAULT_PASSES)
         builder = Builder(program, GUARANTEED_LIMITS, target)
         builder.build_ops()
-        state[target.f16_kv] = plan_buffers(builder).report.state
-    assert state == {False: 2 * 16 * 2 * 8 * 4, True: 16 * 2 * 8 * 4}
+        state[kind] = plan_buffers(builder).report.state
+    rows, values = 2 * 16, 2 * 16
+    each = {"f32": 4 * values, "f16": 2 * values, "q8": 4 + values, "q4": 4 + values // 2}
+    assert state == {kind: rows * nbytes for kind, nbytes in each.items()}
 
 
 # A whole decoder ---------------------------------------------------------------------------------
