@@ -45,10 +45,10 @@ from tools.browser import find, flags_for_tests
 from tools.files import ROOT
 
 START_SECONDS = 120
-# In pages of a few tests V8's first compilers are enough, of WebAssembly and of JavaScript: the
-# others would take a second for Python's main loop, and a sixth of the rest, in each of them. Pages
-# that all tests share have them all: runners.py.
-ONE_COMPILER = "--js-flags=--liftoff-only --no-maglev --no-turbofan"
+# In pages of a few tests V8's first compiler of WebAssembly is enough: its second one would take a
+# second for Python's main loop, in each of them. Nor do they need a collector with threads of its
+# own. Pages that all tests share have both: runners.py.
+ONE_COMPILER = "--js-flags=--liftoff-only --single-threaded-gc"
 expect.set_options(timeout=PATIENCE)  # a busy machine is not the page's fault
 # Nor is it one of the code, and every run tries the same.
 settings.register_profile(

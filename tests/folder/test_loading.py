@@ -149,7 +149,6 @@ def test_a_wrong_byte_from_the_network_is_refused(
 
 DAMAGE = {
     "weights": (shard(3), 800),
-    "a header": (shard(4), 20),
     "the graph": ("graph.json", 100),
     "a longer file": (shard(7), 20_000),
 }
@@ -232,7 +231,6 @@ def test_what_is_stored_needs_no_room(page: LoadingPage, check_loaded: Any) -> N
     ("load", "limit"),
     [
         ("load_until_full", {"writes": 0}),
-        ("load_until_full", {"writes": 1}),
         ("load_until_full", {"writes": 9}),
         ("load_while_nothing_opens", {}),
     ],

@@ -208,21 +208,29 @@ def test_stop_ends_a_question_and_code_that_runs(user: User) -> None:
     expect(user.page.locator("iframe")).to_have_count(0)
 
 
-def test_python_gives_results_and_is_ended(user: User) -> None:
+def test_python_gives_results_reaches_nothing_and_is_ended(user: User, host: Host) -> None:
+    """All in one Python, which takes its time to start.
+
+    Compare tests/web/test_run_block.py, where the same ways lead out of a plain page.
+    """
     allow_all(user, "python")
-    codes = ["a = 6\nprint('seen')\na * 7", "print(a)", "while True: print('x' * 999)"]
+    ways = WAYS_OUT.replace("ADDRESSES", json.dumps([host.url, user.url]))
+    codes = ["a = 6\nprint('seen')\na * 7", "print(a)", IN_TOOL % ways]
     plan(user, *[calls(("python", {"code": code})) for code in codes])
     send(user)
     user.answered()
     first, second, third = results(user)
     assert first == "seen\n42"
     assert "NameError" in second
-    assert third == "Error: The code printed more than 200000 characters, and was ended."
-
-
-@pytest.mark.thorough  # a Python more
-def test_python_that_goes_on_and_on_is_ended(user: User) -> None:
-    allow_all(user, "python")
+    engine, outcome = third.splitlines()
+    assert engine == "engine False"
+    found = json.loads(outcome)
+    assert (found["reached"], found["found"], found["origin"]) == ([], [], "null")
+    assert host.asked == set()
+    blocked = [url.replace("ws:", "http:") for url in found["blocked"]]
+    assert all(
+        f"{address}{name}" in blocked for address in (host.url, user.url) for name in NAMES[:3]
+    )
     user.page.evaluate("""import("/ui/notebook/runner.js").then(({patience}) => {
         patience.code = 300;
     })""")
@@ -233,22 +241,12 @@ def test_python_that_goes_on_and_on_is_ended(user: User) -> None:
 
 
 @pytest.mark.thorough  # a Python more
-def test_python_reaches_nothing(user: User, host: Host) -> None:
-    """Compare tests/web/test_run_block.py, where the same ways lead out of a plain page."""
+def test_python_that_prints_without_end_is_ended(user: User) -> None:
     allow_all(user, "python")
-    ways = WAYS_OUT.replace("ADDRESSES", json.dumps([host.url, user.url]))
-    plan(user, calls(("python", {"code": IN_TOOL % ways})))
+    plan(user, calls(("python", {"code": "while True: print('x' * 999)"})))
     send(user)
     user.answered()
-    engine, outcome = results(user)[0].splitlines()
-    assert engine == "engine False"
-    found = json.loads(outcome)
-    assert (found["reached"], found["found"], found["origin"]) == ([], [], "null")
-    assert host.asked == set()
-    blocked = [url.replace("ws:", "http:") for url in found["blocked"]]
-    assert all(
-        f"{address}{name}" in blocked for address in (host.url, user.url) for name in NAMES[:3]
-    )
+    assert results(user) == ["Error: The code printed more than 200000 characters, and was ended."]
 
 
 def test_a_model_without_tools_is_not_told_of_any(desk: Desk) -> None:
