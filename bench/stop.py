@@ -109,6 +109,7 @@ async def measure_natively(threads: int, presses: int) -> None:
         model = await inpage.load(folder, device="cpu", threads=threads, cancel=cancel)
         model.unload()
 
+    await load(CancelToken(), lambda: None)  # the first one imports the engine
     say("natively", LOAD, [await press(after, load) for after in moments(LOAD, presses)])
     model = writer(await inpage.load(folder, device="cpu", threads=threads))
     for what in (PREFILL, DECODE):

@@ -100,6 +100,7 @@ class Engine:
         self.loaded = LoadedModels()
         self.module: PteModule | None = None  # of a user's file
         self._device = device  # where a load asks for none
+        self._loads: set[CancelToken] = set()  # of what is being loaded, or is to be
         self._changing = asyncio.Lock()  # held while a model comes or goes
 
     def __repr__(self) -> str:
@@ -153,20 +154,30 @@ class Engine:
         """
         if not isinstance(keep, bool | None):
             raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
-        chosen = await self.device_for(wanted_kind(device, kernels, threads), threads)
         check_cache_type(kv)
-        meter = LoadMeter(emit)
-        load = Load(chosen, kernels, kv, bool(keep), bool(is_restored), meter, cancel)
+        kind = wanted_kind(device, kernels, threads)
+        self._loads.add(cancel)
+        try:
+            chosen = await until_cancelled(self.device_for(kind, threads), cancel)
+            meter = LoadMeter(emit)
+            load = Load(chosen, kernels, kv, bool(keep), bool(is_restored), meter, cancel)
+            return await self._load_from(where, hub, load)
+        finally:
+            self._loads.remove(cancel)
+
+    async def _load_from(self, where: Any, hub: Any, load: "Load") -> Json:
         if isinstance(where, list):
             return await self._load_files(where, load)
-        listed = [] if is_hub_address(where) else await self._listed()
+        is_listed = not is_hub_address(where)
+        listed = await until_cancelled(self._listed(), load.cancel) if is_listed else []
         url = self._find(where, listed)
         if is_hub_address(url):
             return await self._load_from_hub(url, hub, load)
         if url.startswith(LOCAL):
             from py_runtime.app.kept_files import local_store
 
-            return await self._load_model(await local_store(url), url, load)
+            store = await until_cancelled(local_store(url), load.cancel)
+            return await self._load_model(store, url, load)
         path = url.removeprefix(self.site)
         try:
             return await self._load_model(url, path, load)
@@ -175,7 +186,7 @@ class Engine:
 
     async def _load_from_hub(self, url: str, hub: Any, load: "Load") -> Json:
         """Load a model of the Hub; what is loaded stays until all of the new one has come."""
-        store = await self._hub.store(url, hub)
+        store = await until_cancelled(self._hub.store(url, hub), load.cancel)
         async with self._changing_alone(load):
 
             async def fetch() -> None:
@@ -263,11 +274,11 @@ class Engine:
         from py_runtime.app.adapter_calls import holds_adapter  # few need them
         from py_runtime.app.dropped_files import dropped
 
-        if await holds_adapter(listed):
-            return await self._load_adapter(listed)
+        if await until_cancelled(holds_adapter(listed), load.cancel):
+            return await self._load_adapter(listed, load)
         files = dropped(listed)
         try:
-            await files.open()
+            await until_cancelled(files.open(), load.cancel)
             if files.program is None:
                 result = await self._load_model(files.store, None, load)
             else:
@@ -278,9 +289,9 @@ class Engine:
             raise files.fault(error) from None
         return {**result, "about": files.about()}
 
-    async def _load_adapter(self, listed: list[Any]) -> Json:
+    async def _load_adapter(self, listed: list[Any], load: "Load") -> Json:
         try:
-            return await self._adapters.load_files(listed)
+            return await until_cancelled(self._adapters.load_files(listed), load.cancel)
         except AbortedError:
             raise
         except InpageError as error:
@@ -359,6 +370,8 @@ class Engine:
             async with self._changing:
                 await self._remove(one for one in self.loaded if one is leaving)
             return
+        for cancel in list(self._loads):
+            cancel.cancel()
         self.loaded.stop_all()
         async with self._changing:
             await self._remove(self.loaded)

@@ -1,6 +1,7 @@
 """Concurrent work that starts and ends together."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -9,6 +10,9 @@ from py_runtime.base.errors import AbortedError
 from py_runtime.base.platform import IN_PAGE
 
 T = TypeVar("T")
+STRETCH = 0.01  # seconds of work in one go: to stop takes the event loop several turns
+
+_turned = 0.0  # when the event loop was let turn
 
 
 async def aside(is_long: bool, work: Callable[[], T]) -> T:
@@ -20,9 +24,15 @@ async def aside(is_long: bool, work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work) if is_long and not IN_PAGE else work()
 
 
-async def pause() -> None:
-    """Let the event loop turn, so that long work hears that it is cancelled."""
-    await asyncio.sleep(0)
+async def take_turns() -> None:
+    """Let the event loop turn if that is due, so that work hears that it is cancelled.
+
+    Whatever is long calls this between any two of its steps.
+    """
+    global _turned
+    if time.perf_counter() - _turned >= STRETCH:
+        await asyncio.sleep(0)
+        _turned = time.perf_counter()
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:

@@ -8,12 +8,12 @@ threads, natively (cpu/native.py) or in the page (cpu/page.py).
 import asyncio
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from py_runtime.base.concurrency import pause
+from py_runtime.base.concurrency import take_turns
 from py_runtime.base.defaults import CPU
 from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError
 from py_runtime.cpu.kernel_table import (
@@ -43,7 +43,7 @@ from py_runtime.gpu.objects import (
 PAGE = 1 << 16  # what a WebAssembly memory is counted in
 MAX_PAGES = 65535  # of which it has at most; one more, and its size would not fit 32 bits
 SCRATCH_BYTES = 1 << 20  # of a thread; shaders/cpu/kernel.h has the same figure
-LONG_TO_CLEAR = 1 << 22  # bytes; some milliseconds
+CLEARED_AT_ONCE = 1 << 22  # bytes; some milliseconds
 STACK_BYTES = 1 << 17
 WORD = 4
 NO_SPLITS = 1  # of a pipeline's chunks, at first
@@ -88,7 +88,8 @@ class Machine(ABC):
         """Make the memory at least so large; GpuOutOfMemoryError if that cannot be."""
 
     @abstractmethod
-    def clear(self, address: int, nbytes: int) -> None: ...
+    def clear(self, address: int, nbytes: int) -> None:
+        """Fill what was allocated with zeros; it may be rounded up to the alignment."""
 
     @abstractmethod
     def start_thread(self, number: int, stack: int) -> None:
@@ -123,8 +124,8 @@ class CpuDevice(Device):
         self._used = self._addresses.end  # memory beyond has never been written to
         self._is_destroyed = False
         threads = machine.threads
-        scratch = self._allocate("scratch of the threads", threads * SCRATCH_BYTES)
-        stacks = self._allocate("stacks of the threads", threads * STACK_BYTES)
+        scratch, _ = self._allocate("scratch of the threads", threads * SCRATCH_BYTES)
+        stacks, _ = self._allocate("stacks of the threads", threads * STACK_BYTES)
         self._close = weakref.finalize(self, machine.close)  # also when nothing is on it any more
         self._close.atexit = False
         machine.call("open_pool", threads, scratch)
@@ -139,25 +140,31 @@ class CpuDevice(Device):
     def bytes_left(self) -> int:
         return self._addresses.bytes_left
 
-    def _allocate(self, label: str, nbytes: int) -> int:
+    def _allocate(self, label: str, nbytes: int) -> tuple[int, int]:
+        """Return the address of so many bytes, and how many of them have been written to."""
         address = self._addresses.allocate(label, nbytes)
         try:
             self._machine.grow(self._addresses.end)
         except BaseException:
             self._addresses.free(address)
             raise
-        if address < self._used:
-            self._machine.clear(address, min(nbytes, self._used - address))
+        written = max(min(nbytes, self._used - address), 0)
         self._used = max(self._used, self._addresses.end)
+        return address, written
+
+    def _put(self, label: str, table: np.ndarray) -> int:
+        """Return the address of a copy of a table."""
+        address, _ = self._allocate(label, table.nbytes)
+        self._machine.start(Task([(address, table)]))
         return address
 
-    def _put_all(self, tables: Sequence[tuple[str, np.ndarray]]) -> list[tuple[str, int]]:
+    async def _put_all(self, tables: Iterable[tuple[str, np.ndarray]]) -> list[tuple[str, int]]:
         """Return the labels of tables with the addresses of copies of them, all or nothing."""
         placed: list[tuple[str, int]] = []
         try:
             for label, table in tables:
-                placed.append((label, self._allocate(label, table.nbytes)))
-                self._machine.start(Task([(placed[-1][1], table)]))
+                placed.append((label, self._put(label, table)))
+                await take_turns()
         except BaseException:
             for _, address in placed:
                 self._addresses.free(address)
@@ -169,10 +176,11 @@ class CpuDevice(Device):
         buffers: list[Buffer] = []
         try:
             for spec in specs:
-                address = self._allocate(spec.label, spec.size)
+                address, written = self._allocate(spec.label, spec.size)
                 buffers.append(Buffer(spec.label, address, spec.size, spec.usage))
-                if spec.size >= LONG_TO_CLEAR:
-                    await pause()
+                for start in range(0, written, CLEARED_AT_ONCE):
+                    await take_turns()
+                    self._machine.clear(address + start, min(CLEARED_AT_ONCE, written - start))
         except BaseException:
             self._destroy_buffers(buffers)
             raise
@@ -182,8 +190,8 @@ class CpuDevice(Device):
         """Write a `Pipeline` of shaders/cpu/kernel.h for each spec."""
         self._check()
         table = kernel_table()
-        rows = []
-        for spec in specs:
+
+        def row(spec: PipelineSpec) -> np.ndarray:
             if spec.kernel is None:
                 raise GpuValidationError(f"'{spec.label}' is WGSL alone, which a CPU cannot run")
             number = kernel_number(spec.kernel.kernel.name)
@@ -192,22 +200,25 @@ class CpuDevice(Device):
             for slot, fragment in plugged_fragments(spec.kernel).items():
                 plugs[slot] = self._machine.call("fragment_at", fragment)
             constants = constant_bits(spec.kernel, dict(spec.constants))
-            row = np.concatenate([np.array([run, grain, NO_SPLITS], np.uint32), plugs, constants])
-            rows.append((spec.label, row))
-        return [Pipeline(label, address) for label, address in self._put_all(rows)]
+            return np.concatenate([np.array([run, grain, NO_SPLITS], np.uint32), plugs, constants])
+
+        placed = await self._put_all((spec.label, row(spec)) for spec in specs)
+        return [Pipeline(label, address) for label, address in placed]
 
     async def _create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]:
         """Write a `Call` of shaders/cpu/kernel.h for each spec."""
         self._check()
         table = kernel_table()
-        rows = []
-        for spec in specs:
-            row = np.zeros(1 + len(table.bindings), np.uint32)
-            row[0] = spec.pipeline.handle
+
+        def row(spec: BindGroupSpec) -> np.ndarray:
+            call = np.zeros(1 + len(table.bindings), np.uint32)
+            call[0] = spec.pipeline.handle
             for name, binding in zip(spec.names, spec.bindings, strict=True):
-                row[1 + table.bindings[name]] = binding.buffer.handle + binding.offset
-            rows.append((spec.label, row))
-        return [BindGroup(label, address) for label, address in self._put_all(rows)]
+                call[1 + table.bindings[name]] = binding.buffer.handle + binding.offset
+            return call
+
+        placed = await self._put_all((spec.label, row(spec)) for spec in specs)
+        return [BindGroup(label, address) for label, address in placed]
 
     def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan:
         self._check()
@@ -219,7 +230,12 @@ class CpuDevice(Device):
             else:
                 row[0] = step.bind_group.handle
         counts = np.zeros((len(table), PLAN_COLUMNS), np.uint32)
-        (_, plan.steps_at), (_, plan.counts_at) = self._put_all([(label, table), (label, counts)])
+        plan.steps_at = self._put(label, table)
+        try:
+            plan.counts_at = self._put(label, counts)
+        except BaseException:
+            self._addresses.free(plan.steps_at)
+            raise
         return plan
 
     def _submit(

@@ -23,6 +23,7 @@ from py_runtime.cpu.device import (
     usable_threads,
 )
 from py_runtime.cpu.kernel_table import MODULES, module_code
+from py_runtime.cpu.memory import ALIGNMENT
 
 FIRST_PAGES = 64
 MIN_PAGES = 4096  # a browser that does not allow these 256 MiB has no room for a model either
@@ -95,7 +96,7 @@ class PageMachine(Machine):
             self._size += missing
 
     def clear(self, address: int, nbytes: int) -> None:
-        row = np.array([address, ZEROS, nbytes], np.uint32)
+        row = np.array([address, ZEROS, round_up(nbytes, ALIGNMENT)], np.uint32)
         _now(_cpu.submit, self._handle, address_of(row), 1, 0, 0, 0, 0)
 
     def start_thread(self, number: int, stack: int) -> None:

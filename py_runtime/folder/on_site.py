@@ -3,7 +3,7 @@
 from js import URL, location
 
 from py_runtime.base import notices
-from py_runtime.base.concurrency import together
+from py_runtime.base.concurrency import take_turns, together
 from py_runtime.base.errors import NetworkError, StorageError
 from py_runtime.base.messages import message
 from py_runtime.base.model_errors import ModelError, ModelFileError
@@ -81,10 +81,10 @@ class SiteFolder:
         )
         self._small.update(zip(small, files, strict=False))
         self.headers = dict(zip(with_header, files[len(small) :], strict=True))
-        entries = {
-            file: parse_safetensors_header(file, header, manifest.files[file].size)
-            for file, header in self.headers.items()
-        }
+        entries = {}
+        for file, header in self.headers.items():
+            entries[file] = parse_safetensors_header(file, header, manifest.files[file].size)
+            await take_turns()
         return combine_model(manifest, self._small.pop(manifest.graph), entries)
 
     async def _read_header(self, file: str, file_size: int) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.cached_blocks import held_values
-from py_runtime.base.concurrency import pause, together
+from py_runtime.base.concurrency import take_turns, together
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.base.html import as_html
 from py_runtime.base.progress import Meter
@@ -50,7 +50,6 @@ from py_runtime.program import Program, check_program
 from py_runtime.weights.constants import ArrayConstants, ConstantSource, Place
 
 Array = np.ndarray
-OPS_A_TURN = 32  # while a graph is built: some 20 ms in a page
 
 
 class Graph:
@@ -118,17 +117,21 @@ class Graph:
         given = constants if constants is not None else {}
         source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
         check_program(program)
+        await take_turns()
         check_ops(program)
+        await take_turns()
         target = target or (KernelTarget.of(device) if base is None else base.target)
         builder = await _build(program, device.limits, target, passes)
         known = {} if base is None else base.constant_places()
-        await pause()
         source.check(program if base is None else without_constants(program, known))
+        await take_turns()
         graph = cls(device, builder, target)
+        await take_turns()
         graph.written, graph.passes = program, tuple(passes)
         meter = meter or Meter()
         try:
             await graph._allocate(base)
+            await take_turns()
             places = graph.constant_places()
             if base is not None:
                 places = await copy_known(device, builder.program, known, places)
@@ -190,17 +193,13 @@ class Graph:
         distinct = list(dict.fromkeys(spec.pipeline for spec in launches))
         await compile_side_by_side(self.device, distinct, meter)
         pipelines = await self.device.create_compute_pipelines([spec.pipeline for spec in launches])
-        groups = await self.device.create_bind_groups(
-            [
-                BindGroupSpec(
-                    spec.launch.label,
-                    pipeline,
-                    tuple(self._placed.binding(spec, resource) for _, resource in spec.bindings),
-                    tuple(name for name, _ in spec.bindings),
-                )
-                for spec, pipeline in zip(launches, pipelines, strict=True)
-            ]
-        )
+        bound: list[BindGroupSpec] = []
+        for spec, pipeline in zip(launches, pipelines, strict=True):
+            bindings = tuple(self._placed.binding(spec, each) for _, each in spec.bindings)
+            names = tuple(name for name, _ in spec.bindings)
+            bound.append(BindGroupSpec(spec.launch.label, pipeline, bindings, names))
+            await take_turns()
+        groups = await self.device.create_bind_groups(bound)
         self._recorded += groups
         ready = iter(zip(pipelines, groups, strict=True))
         steps: list[PlanStep] = []
@@ -216,6 +215,7 @@ class Graph:
         self.recorded_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
+        await take_turns()
         self._live.settle()
 
     def constant_places(self) -> dict[str, list[Place]]:
@@ -477,14 +477,13 @@ def as_host(tensor: LiveTensor, data: Array) -> Array:
 async def _build(
     program: Program, limits: dict[str, int], target: KernelTarget, passes: Sequence[Pass]
 ) -> Builder:
-    """Run the passes and build the ops, in turns short enough for Stop to be heard."""
+    """Run the passes and build the ops."""
     for each in passes:
         program = run_passes(program, target, (each,))
-        await pause()
+        await take_turns()
     builder = Builder(program, limits, target)
-    for built, _ in enumerate(builder.build_each_op(), 1):
-        if built % OPS_A_TURN == 0:
-            await pause()
+    for _ in builder.build_each_op():
+        await take_turns()
     return builder
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.concurrency import aside, pause, until_cancelled
+from py_runtime.base.concurrency import aside, take_turns, until_cancelled
 from py_runtime.base.errors import (
     AbortedError,
     ContextLengthError,
@@ -161,9 +161,9 @@ class Model(Overlaid):
         decoder_sizes(folder.program)
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
         written = await store.read(folder, TOKENIZER)
-        await pause()
+        await take_turns()
         tokenizer = await aside(True, lambda: Tokenizer.from_json(written))
-        await pause()
+        await take_turns()
         config = Config(
             read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
             read_json(CONFIG, await store.read(folder, CONFIG)),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import Route
 
 from tests.app.conftest import ApiPage
 from tests.toy_model import CONTEXT, NAME
@@ -132,6 +133,21 @@ def test_a_signal_ends_a_load(endless: ApiPage, phase: str | None) -> None:
     assert error["code"] == "aborted"
     assert endless.run("return inpage.loaded") is None
     assert endless.python(BUFFERS) == [0, 0]
+
+
+def test_a_signal_ends_a_load_before_it_is_known_what_there_is(started: ApiPage) -> None:
+    held: list[Route] = []
+    started.page.route("**/models.json", lambda route: held.append(route))
+    with started.page.expect_request("**/models.json"):
+        started.run(
+            """globalThis.stopping = new AbortController();
+            const { signal } = stopping;
+            globalThis.stopped = inpage.load(given, { signal }).catch(({ code }) => code)""",
+            NAME,
+        )
+    assert started.run("stopping.abort(); return stopped") == "aborted"
+    assert held, "the list came after all"
+    started.page.unroute("**/models.json")
 
 
 def test_an_answer_may_be_asked_for_at_once(started: ApiPage) -> None:

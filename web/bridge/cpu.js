@@ -49,9 +49,8 @@ export function createCpu(heap) {
     });
     return () => {
       for (const { address, bytes, data } of writes) {
-        const target = new Uint8Array(memory.buffer, address, bytes);
-        if (data) target.set(data);
-        else target.fill(0);
+        if (data) new Uint8Array(memory.buffer, address, bytes).set(data);
+        else new BigUint64Array(memory.buffer, address, bytes / 8).fill(0n); // bytes one by one take twice as long
       }
       return true;
     };

@@ -75,6 +75,7 @@ export function showStep(phase, text, state) {
 
 /** @param {LoadProgress} load */
 function onProgress({ phase, done, total, messages, seconds, fraction }) {
+  if (loading?.signal.aborted) return;
   showStep(phase, tell(messages) ?? "", done < total ? "running" : "done");
   progress.value = fraction;
   page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, t`${decimal(seconds, 1)} s`);
@@ -93,6 +94,7 @@ export async function loadFrom(where, title, begin = (/** @type {any} */ options
   const isAsked = page.loadForm.contains(document.activeElement);
   for (const phase of /** @type {const} */ (["download", "upload", "shaders"])) showStep(phase, "", "");
   progress.removeAttribute("value");
+  page.progressText.textContent = "";
   loadError.textContent = "";
   showModel();
   if (isAsked) page.cancelLoad.focus();
@@ -122,8 +124,9 @@ page.loadForm.onsubmit = (event) => {
   loadFrom(path, title);
 };
 page.cancelLoad.onclick = () => {
-  if (loading) loading.abort();
-  else expectNone();
+  if (!loading) return expectNone();
+  loading.abort();
+  page.progressText.textContent = t`Stopping…`;
 };
 
 /** Loads the model of the last visit, or else the first that this browser keeps: nobody has to ask for it. */
