@@ -21,7 +21,7 @@ def seen(tokens: int, position: int, window: int | None, together: int = 0) -> t
 
 
 class Past:
-    """What caches hold before the first call: attention over so many tokens takes software long."""
+    """The contents of caches before the first call: attention over so many tokens takes software long."""
 
     def __init__(
         self,
