@@ -21,7 +21,7 @@ def seen(tokens: int, position: int, window: int | None, together: int = 0) -> t
 
 
 class Past:
-    """The tokens in caches before the first call: attention over so many takes software long."""
+    """The contents of caches before the first call: software is slow to attend over so many."""
 
     def __init__(
         self,
