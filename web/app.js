@@ -13,6 +13,7 @@ import { loadMarkdown } from "./ui/markdown.js";
 import { expectNone, loading, loadStored, showModel } from "./ui/models/models.js";
 import { arrived, notify } from "./ui/notices.js";
 import { keepOffline, reloadsIsolated } from "./ui/service_worker.js";
+import { keptContext } from "./ui/settings/settings.js";
 import "./ui/shortcuts.js";
 import { reopen, tools } from "./ui/sidebar.js";
 import { engineElsewhere } from "./ui/tabs.js";
@@ -136,7 +137,7 @@ const { inpage, client } = createInpage({
   },
   device: /** @type {const} */ (["gpu", "cpu"]).find((kind) => kind === address.get("device")) ?? null,
   kernels: /** @type {any} */ (address.get("kernels")),
-  kv: /** @type {any} */ (address.get("kv")),
+  get kv() { return /** @type {any} */ (address.get("kv")) ?? keptContext(); },
   onBusy: showBusy, onPhase: showPhase, onFailure: showFailure, onModel: showModel, onRestart: showReady,
   onHub: async () => (await arrived(loadHub()))?.permission(),
 });

@@ -626,6 +626,8 @@ export interface Usage {
   summary: string;
   extra: {
     time_to_first_token_s: number | null;
+    /** Of that, for what images become; where there were any. */
+    images_s?: number;
     prefill_tokens_per_s: number | null;
     decode_tokens_per_s: number | null;
     /** The settings that the answer was drawn with, and the seed, also where the request names none. */

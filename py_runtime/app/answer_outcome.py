@@ -29,10 +29,18 @@ def _time(usage: Usage, seconds: float) -> Message:
     rate, first = usage.decode_tokens_per_s, usage.time_to_first_token_s
     if first is None:
         return message("answer_seconds", seconds=seconds)
-    reading = round(10 * first)
+    seeing = round(10 * usage.images_s)
+    reading = max(round(10 * first) - seeing, 0)
     writing = round(10 * (usage.completion_tokens - 1) / rate) if rate else 0
-    preparing = max(round(10 * seconds) - reading - writing, 0)  # for pipelines, or other answers
-    tenths = {"spent_preparing": preparing, "spent_reading": reading, "spent_writing": writing}
+    preparing = max(
+        round(10 * seconds) - seeing - reading - writing, 0
+    )  # for pipelines, or other answers
+    tenths = {
+        "spent_preparing": preparing,
+        "spent_on_images": seeing,
+        "spent_reading": reading,
+        "spent_writing": writing,
+    }
     spent = [message(code, seconds=each / 10) for code, each in tenths.items() if each]
     whole = sum(tenths.values()) / 10
     if not spent:

@@ -230,6 +230,8 @@ def usage_json(usage: Usage) -> Json:
     }
     if usage.work is not None:
         extra |= {f"{name}_per_token": value for name, value in asdict(usage.work).items()}
+    if usage.images_s:
+        extra["images_s"] = usage.images_s
     if usage.dropped_messages:
         extra["dropped_messages"] = usage.dropped_messages
     thoughts = {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}

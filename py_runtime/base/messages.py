@@ -63,6 +63,7 @@ ENGLISH: dict[str, str] = {
     "answer_seconds": "{seconds:.1f} s",
     "answer_seconds_spent": "{seconds:.1f} s ({spent})",
     "spent_preparing": "{seconds:.1f} preparing",
+    "spent_on_images": "{seconds:.1f} looking at images",
     "spent_reading": "{seconds:.1f} reading",
     "spent_writing": "{seconds:.1f} writing",
     "answer_speed": "{tokens_per_second:.1f} tok/s",

@@ -46,6 +46,7 @@ class Clock:
         self._usage = usage
         self._session = session
         self._started = time.perf_counter()
+        self._images_before = session.images_s
 
     def token(self) -> None:
         usage = self._usage
@@ -58,8 +59,9 @@ class Clock:
         self._before = replace(self._counters)
         seconds = self._first - self._started
         usage.time_to_first_token_s = seconds
+        usage.images_s = self._session.images_s - self._images_before
         computed = usage.prompt_tokens - usage.cached_tokens
-        usage.prefill_tokens_per_s = computed / max(seconds, 1e-9)
+        usage.prefill_tokens_per_s = computed / max(seconds - usage.images_s, 1e-9)
 
     def stop(self) -> None:
         """Stop the clock and compute the figures of what came after the first token."""

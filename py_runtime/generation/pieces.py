@@ -37,6 +37,7 @@ class Usage:
     dropped_messages: int = 0  # the oldest, to make room
     fills_context: bool = False  # prompt and answer together: there is no room for more
     time_to_first_token_s: float | None = None
+    images_s: float = 0.0  # of that, for what images become
     prefill_tokens_per_s: float | None = None
     decode_tokens_per_s: float | None = None
     work: Work | None = None  # of decoding, by token

@@ -43,6 +43,8 @@ class TokenRows(Protocol):
 class ImageRows(Protocol):
     """Rows of images that stand in for the embeddings of tokens."""
 
+    seconds: float  # spent on images so far
+
     async def read(self, tokens: Sequence[int], before: Sequence[int]) -> list[np.ndarray]:
         """Return what a decoder that sees takes besides these tokens, which follow others."""
 
@@ -256,6 +258,12 @@ class Session:
                     await backup.release()
                     if is_same:
                         self.tokens, self.states, self.windows = tokens, states, windows
+
+    @property
+    def images_s(self) -> float:
+        """Return the seconds that the model has spent on images so far."""
+        image_rows = self._model.image_rows
+        return 0.0 if image_rows is None else image_rows.seconds
 
     async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
         """Return the graph's inputs for these tokens at this position."""

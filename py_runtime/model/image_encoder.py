@@ -1,6 +1,7 @@
 """The part of a model that sees: images become rows, which stand in for embeddings of tokens."""
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -22,6 +23,7 @@ class ImageEncoder:
 
     def __init__(self, tower: Tower, place: Callable[[], tuple[Device, KernelTarget]]) -> None:
         self.sight = tower.sight
+        self.seconds = 0.0
         self._tower = tower
         self._place = place
         self._graph: Graph | None = None
@@ -106,11 +108,14 @@ class ImageEncoder:
             return found
 
     async def _computed(self, picture: Picture) -> np.ndarray:
+        began = time.perf_counter()
         image = await picture.pixels()
         calls = self.sight.calls_of(image, picture.is_coarse)
         graph = await self._loaded()
         results = [await graph.run(inputs) for inputs in calls]
-        return self.sight.rows_from(results, image, picture.is_coarse)
+        rows = self.sight.rows_from(results, image, picture.is_coarse)
+        self.seconds += time.perf_counter() - began
+        return rows
 
     async def _loaded(self) -> Graph:
         device, target = self._place()

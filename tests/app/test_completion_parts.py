@@ -316,6 +316,10 @@ FAST = replace(USAGE, time_to_first_token_s=0.5, decode_tokens_per_s=4.0, comple
         ),
         (FAST, "stop", 2.5, "9 tokens · 2.5 s (0.5 reading, 2.0 writing) · 4.0 tok/s"),
         (
+            *(replace(FAST, images_s=0.3), "stop", 2.5),
+            "9 tokens · 2.5 s (0.3 looking at images, 0.2 reading, 2.0 writing) · 4.0 tok/s",
+        ),
+        (
             *(FAST, "stop", 2.8),
             "9 tokens · 2.8 s (0.3 preparing, 0.5 reading, 2.0 writing) · 4.0 tok/s",
         ),

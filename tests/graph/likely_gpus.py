@@ -154,7 +154,7 @@ def _row(gpu: LikelyGpu, target: KernelTarget) -> tuple[str, ...]:
         f"{gpu.workgroup_bytes // KIB} KiB, {gpu.invocations}",
         {"subgroups": "subgroups", "memory": "workgroup memory"}[target.lanes_by],
         f"{target.one_token}, {target.many_tokens}",
-        "f16" if target.f16_kv else "f32",
+        target.kv,
     )
 
 

@@ -49,7 +49,7 @@ def test_a_gpu_gets_kernels_that_suit_it(gpu: LikelyGpu, native: NativeRunner) -
     target = kernels_of(gpu, native.device, small_program())
     assert target.wide, "a graphics card is not taken for software"
     assert target.lanes == (gpu.lanes[0] if gpu.lanes else 1)
-    assert target.f16_kv == gpu.has_halves
+    assert target.kv == ("f16" if gpu.has_halves else "f32")
     by = BYTES if gpu.has_byte_products else FLOATS
     assert (target.one_token, target.many_tokens) == (by, by)
 

@@ -64,10 +64,10 @@ async def see(
     before = device.counters.buffer_bytes_alive
     model = await load(device, files)
     assert model.image_rows is not None, "it sees"
+    answers = [await _greedy(model, messages_of(turns, images)) for turns in chats]
     rows = []
     for image in images:
         rows.append(await model.image_rows.rows(picture_of({"type": "image", "image": image}, "x")))
-    answers = [await _greedy(model, messages_of(turns, images)) for turns in chats]
     await model.rebuild(device)
     model.session.forget()
     again = await _greedy(model, messages_of(chats[0], images))
@@ -82,7 +82,12 @@ async def _greedy(model: Model, messages: list[Any]) -> dict[str, Any]:
     async for piece in model.chat(messages, temperature=0, max_tokens=COUNT, ignore_eos=True):
         tokens += piece.token_ids
         usage = piece.usage or usage
-    return {"tokens": tokens, "prompt": usage.prompt_tokens, "cached": usage.cached_tokens}
+    return {
+        "tokens": tokens,
+        "prompt": usage.prompt_tokens,
+        "cached": usage.cached_tokens,
+        "saw": 0 < usage.images_s < usage.time_to_first_token_s,
+    }
 
 
 async def decoded(device: Device, files: list[np.ndarray]) -> list[Any]:

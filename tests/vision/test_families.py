@@ -57,6 +57,7 @@ def check(found: Any, small: SmallFamily, seen: list[np.ndarray]) -> None:
     kept = first["prompt"] - (TAIL if small.carries else 0)
     assert second["cached"] == kept, "the image of the first turn is in the cache"
     assert found["again"]["tokens"] == first["tokens"], "on a graph that was built anew"
+    assert (first["saw"], found["again"]["saw"]) == (True, False), "an image is computed once"
     assert found["left"] == 0, "unloading gives all memory back"
 
 

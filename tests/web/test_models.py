@@ -133,7 +133,8 @@ def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Lo
 
 def test_this_machine_shows_the_kernels_and_what_chose_them(user: User, panel: Locator) -> None:
     facts = panel.locator("#kernelFacts li")
-    expect(facts).to_have_text("Kernels: cpu · by what the device says of itself")
+    context = "Memory of the context: 32 bits · by what the device says of itself"
+    expect(facts).to_have_text(["Kernels: cpu · by what the device says of itself", context])
     user.page.evaluate("""async () => {
         const { emit } = await import("/ui/events.js");
         const measured = [{ kernels: "floats", one_token_us: 61.5, many_tokens_us: 1826 }];
@@ -147,9 +148,32 @@ def test_this_machine_shows_the_kernels_and_what_chose_them(user: User, panel: L
         [
             "Kernels: memory · measured just now",
             "one token by floats · several tokens by bytes, in 15 bits",
+            context,
             "A layer by floats: 61.5 µs for one token, 1,826 µs for 128.",
         ]
     )
+
+
+def test_the_context_is_kept_as_the_settings_or_a_load_say(user: User) -> None:
+    def kept(options: str = "{}") -> object:
+        load = f"inpage.load('Toy', {options})"
+        return user.page.evaluate(f"{load}.then(({{ kv }}) => kv, (error) => error.param)")
+
+    def choose(kv: str) -> None:
+        user.page.locator("header [data-opens=settings]").click()
+        if not user.page.locator("#advanced[open]").count():
+            user.page.get_by_text("Advanced", exact=True).click()
+        user.page.get_by_label("Memory of the context").select_option(kv)
+        user.page.get_by_role("button", name="Done").click()
+
+    choose("q8")
+    assert kept() == {"type": "q8", "chosen": "asked for"}
+    facts = user.page.locator("#kernelFacts li")
+    expect(facts.nth(1)).to_have_text("Memory of the context: 8 bits · asked for")
+    assert kept("{ kv: 'q4' }") == {"type": "q4", "chosen": "asked for"}
+    assert kept("{ kv: 'q9' }") == "kv"
+    choose("")
+    assert kept() == {"type": "f32", "chosen": "usual"}
 
 
 def test_a_list_that_nobody_answers_for_stands(user: User) -> None:

@@ -253,6 +253,7 @@ function whyOf(chosen) {
     case "measured": return t`measured just now`;
     case "remembered": return t`measured at an earlier load`;
     case "asked for": return t`asked for`;
+    case "memory": return t`since memory is short`;
     default: return t`by what the device says of itself`;
   }
 }
@@ -267,13 +268,14 @@ function arithmeticOf({ wide, one_token: one, many_tokens: many }) {
 }
 
 function showKernels() {
-  const kernels = inpage.loaded?.kernels;
+  const { kernels, kv } = inpage.loaded ?? {};
   const { kernelFacts } = page;
   kernelFacts.hidden = !kernels;
   if (!kernels) return;
   kernelFacts.replaceChildren(...[
     line(t`Kernels: ${kernels.name}`, whyOf(kernels.chosen)),
     arithmeticOf(kernels),
+    kv && line(t`Memory of the context: ${Number(kv.type.slice(1))} bits`, whyOf(kv.chosen)),
     ...kernels.measured.map(({ kernels: name, one_token_us: one, many_tokens_us: many }) => t`A layer by ${name}: ${decimal(one)} µs for one token, ${decimal(many)} µs for 128.`),
   ].filter(Boolean).map((text) => Object.assign(document.createElement("li"), { textContent: text })));
 }

@@ -31,12 +31,17 @@ export function keep(name, text) {
 
 export const fields = /** @type {HTMLInputElement[]} */ ([...page.settingsForm.elements]).filter(({ name }) => name);
 
+const OF_THE_PAGE = new Set(["theme", "certainty", "kv"]); // not of a request
+
+/** Gives how the next model is to keep its context, where that is chosen. @returns {import("../../inpage.js").KvType | null} */
+export const keptContext = () => /** @type {any} */ (fields.find(({ name }) => name === "kv")?.value || null);
+
 /** Lists what is chosen and can be: a value that is not sound yet is not taken. */
 export const chosen = () => fields.filter((field) => field.value && field.checkValidity()).map(({ name, value }) => [name, value]);
 
 /** Gives the settings as a request has them. @returns {Partial<GenerationRequest>} */
 export function requestOptions() {
-  const request = chosen().filter(([name]) => name !== "theme" && name !== "certainty");
+  const request = chosen().filter(([name]) => !OF_THE_PAGE.has(name));
   /** @param {string} value */
   const read = (value) => (isNaN(Number(value)) ? value : Number(value));
   const reading = { stop: (/** @type {string} */ value) => value.split("\n").filter(Boolean), sampler: JSON.parse };

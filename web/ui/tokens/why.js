@@ -73,6 +73,7 @@ function factsOf(message, stop) {
   add(t`Answer`, count > begun && line(t`${count - begun} token|${count - begun} tokens`, begun > 0 && t`after the ${begun} that it continued`));
   add(t`Speed`, line(
     made.time_to_first_token_s && t`first token after ${decimal(made.time_to_first_token_s, 2)} s`,
+    made.images_s && t`${decimal(made.images_s, 2)} s of that for images`,
     made.prefill_tokens_per_s && t`read ${decimal(made.prefill_tokens_per_s, 0)} tok/s`,
     made.decode_tokens_per_s && t`wrote ${decimal(made.decode_tokens_per_s, 1)} tok/s`,
   ));
