@@ -87,7 +87,7 @@ export function createInpage(listeners) {
     completions: { create: (request) => create("complete", request) },
     embeddings: { create: (request) => create("embed", request) },
     rerank: (request) => create("rerank", request),
-    countTokens: (messages) => client.call("count_tokens", { messages }),
+    countTokens: (messages, { tools } = {}) => client.call("count_tokens", { messages, tools }),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", { thorough }, { onEvent: onProgress, signal }),
     async glass(view, fields = {}, { model, onProgress, signal } = {}) {

@@ -151,7 +151,7 @@ export interface Calls {
   rerank: { request: object };
   /** `fields`: those of the action, in py_runtime/app/document_calls.py. */
   documents: { action: "open" | "embed" | "search" | "parts", fields: object };
-  count_tokens: { messages: Message[] };
+  count_tokens: { messages: Message[]; tools?: ChatRequest["tools"] };
   verify: { thorough: boolean };
   /** `fields`: those of the view; `model`: the name of a loaded one, where it is not to be the last. */
   glass: { view: string, fields: object, model?: string };

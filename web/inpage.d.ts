@@ -72,8 +72,8 @@ export interface Inpage {
   };
   /** Texts in the order in which they answer a query, by a reranker: the best first, with scores from 0 to 1. */
   rerank(request: RerankRequest): Promise<Ranking>;
-  /** How much of the context of the model that was loaded last a conversation takes. */
-  countTokens(messages: Message[]): Promise<{ prompt_tokens: number; context: number }>;
+  /** How much of the context of the model that was loaded last a conversation takes, with the tools that it offers. */
+  countTokens(messages: Message[], options?: Pick<ChatRequest, "tools">): Promise<{ prompt_tokens: number; context: number }>;
   /** Compares what this browser and device compute with what PyTorch computed when the last loaded model was exported. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /**

@@ -31,6 +31,7 @@ from py_runtime.base.errors import (
 )
 from py_runtime.base.messages import message
 from py_runtime.base.progress import Meter
+from py_runtime.chat.request import ChatRequest
 from py_runtime.devices.one_device import device_in_use, newest
 from py_runtime.devices.recovery import load_onto
 from py_runtime.folder import notes
@@ -506,9 +507,10 @@ class Engine:
 
         return DocumentCalls(self.loaded)
 
-    async def count_tokens(self, *, messages: Any = None) -> Json:
+    async def count_tokens(self, *, messages: Any = None, tools: Any = None) -> Json:
         model = writer(self.loaded.find(None).model)
-        prompt = model.chat_tokens(parse_messages(messages))
+        asked = ChatRequest.take({"tools": tools})
+        prompt = model.chat_tokens(parse_messages(messages), asked)
         return {"prompt_tokens": len(prompt), "context": model.context}
 
     async def verify(self, *, thorough: bool = False, emit: Emit, cancel: CancelToken) -> Any:

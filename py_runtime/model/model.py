@@ -228,9 +228,11 @@ class Model(Overlaid):
     def context(self) -> int:
         return self.manifest.context
 
-    def chat_tokens(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+    def chat_tokens(
+        self, messages: Sequence[Mapping[str, Any]], asked: ChatRequest | None = None
+    ) -> list[int]:
         """Return the prompt that asks for the assistant's next message."""
-        return self.prompts.tokens(messages, ChatRequest())
+        return self.prompts.tokens(messages, asked or ChatRequest())
 
     def image_tokens(self, part: Mapping[str, Any]) -> int:
         """Return how many tokens an image takes, as a part of a message; RequestError if none."""

@@ -104,6 +104,23 @@ def user(desk: Desk) -> User:
     return caller(desk.tab())
 
 
+def test_the_meter_counts_the_tools_that_are_on(user: User) -> None:
+    user.page.evaluate("""() => {
+        inpage.countTokens = async (messages, {tools = []} = {}) => {
+            inpage.counted = tools.map(tool => tool.function.name);
+            return {prompt_tokens: 10 + tools.length};
+        };
+    }""")
+    meter = user.page.locator("#contextMeter")
+    switch = user.page.get_by_label("Let the model use tools in this chat")
+    for is_on, count in ((False, 10), (True, 13)):
+        user.page.get_by_role("button", name="Tools").click()
+        switch.set_checked(is_on)
+        user.page.keyboard.press("Escape")
+        expect(meter).to_have_js_property("value", count)
+    assert user.page.evaluate("inpage.counted") == ["python", "calculator", "current_time"]
+
+
 def test_a_call_asks_runs_and_goes_back_to_the_model(user: User) -> None:
     plan(user, calls(("calculator", {"expression": "2^10"}), says="I compute."))
     block = send(user, "What is 2 to the 10th?")

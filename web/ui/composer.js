@@ -2,12 +2,13 @@
 // the context the chat takes.
 
 /** @import { Answer } from "./answers.js" */
-/** @import { Attachment, Chat, Place } from "./chats.js" */
+/** @import { Attachment, Chat, ChatMessage, Place } from "./chats.js" */
 
 import { answerIn, answers, promptOf, schemaOf, stop, systemWith } from "./answers.js";
 import { chats, pathOf, setShown, shown, slotOf } from "./chats.js";
 import { page } from "./elements.js";
 import { emit, on } from "./events.js";
+import { script } from "./lazy.js";
 import { keep, recall } from "./settings/settings.js";
 import { t } from "./wording.js";
 
@@ -24,6 +25,8 @@ const TIGHT = 0.85; // of the context
 const PAUSE_MILLISECONDS = 400; // without a key, until what is typed is counted
 const AROUND = 64; // tokens that a template puts around a message, or fewer
 const MOST_BYTES = 3; // of a character's UTF-8, of which each is a token at most
+
+const loadTools = script(() => import("./tools/tools.js"));
 
 const { composer, draft } = page;
 
@@ -121,8 +124,14 @@ export async function countDraft(given = files, isAlone = false) {
   const known = given.reduce((sum, { tokens }) => sum + tokens, 0);
   const isFar = known > (inpage.loaded?.context ?? 0); // long files are not read again and again
   const attachments = isFar ? [] : given.filter(({ reading }) => !reading);
-  const messages = promptOf(systemWith(shown.system, schemaOf(shown)), [...path.slice(0, end), { role: "user", content: draft.value.trim(), attachments }]);
-  const { prompt_tokens: rest } = await inpage.countTokens(messages).catch(() => ({ prompt_tokens: 0 }));
+  const question = /** @type {ChatMessage} */ ({ role: "user", content: draft.value.trim(), attachments });
+  const asked = [...path.slice(0, end), question];
+  const messages = promptOf(systemWith(shown.system, schemaOf(shown)), asked);
+  const offersTools = shown.tools.isOn && schemaOf(shown) === undefined && inpage.loaded?.calls_tools;
+  const { prompt_tokens: rest } = await (async () => {
+    const tools = offersTools ? await (await loadTools()).offeredTools(asked) : undefined;
+    return inpage.countTokens(messages, { tools });
+  })().catch(() => ({ prompt_tokens: 0 }));
   return rest + (isFar ? known : 0);
 }
 

@@ -55,15 +55,19 @@ function listOf({ url, token = "" }) {
   return added;
 }
 
-/** Gives the tools of all servers, as far as these answer and the user wants them. @type {(taken: string[]) => Promise<Tool[]>} */
-export async function serverTools(taken) {
+/**
+ * Gives the tools of all servers, or of those that are known by now, as far as these answer and the user wants them.
+ * @type {(taken: string[], options?: { areKnown?: boolean }) => Promise<Tool[]>}
+ */
+export async function serverTools(taken, { areKnown = false } = {}) {
   const names = new Set(taken);
   /** @type {Tool[]} */
   const found = [];
-  const lists = await Promise.allSettled(servers().map((kept) => listOf(kept).tools));
-  for (const [at, kept] of servers().entries()) {
+  const asked = servers().filter(({ url }) => !areKnown || connected.has(url));
+  const lists = await Promise.allSettled(asked.map((kept) => listOf(kept).tools));
+  for (const [at, kept] of asked.entries()) {
     const list = lists[at];
-    if (list.status === "rejected") notify(t`The tools of ${kept.name} are missing: ${faultOf(list.reason)}`);
+    if (list.status === "rejected" && !areKnown) notify(t`The tools of ${kept.name} are missing: ${faultOf(list.reason)}`);
     else if (list.status === "fulfilled") found.push(...list.value.filter(({ name }) => !isOff(idOf(kept, name))).map((tool) => toolOf(kept, tool, names)));
   }
   return found;

@@ -31,6 +31,16 @@ const MAX_RESULT = 8000; // characters
 const MAX_KEPT = 20_000; // characters about the tools of an answer, for “Why this answer?”
 const CHARACTERS = 2; // of a result for each token of the context, at most: about half of it
 
+/** Describes tools as requests do. @param {Tool[]} tools @returns {NonNullable<ChatRequest["tools"]>} */
+const described = (tools) => tools.map(({ name, description, parameters }) => ({ type: "function", function: { name, description, parameters } }));
+
+/** Describes the tools that an answer would be offered now, without asking a server that was not asked before. @param {ChatMessage[]} path */
+export async function offeredTools(path) {
+  const tools = builtIn(path);
+  const all = [...tools, ...await serverTools(tools.map(({ name }) => name), { areKnown: true })];
+  return all.length ? described(all) : undefined;
+}
+
 /** Gives the tools that an answer may call; rejects where it is stopped meanwhile. @type {(answer: Answer, path: ChatMessage[]) => Promise<Tools | undefined>} */
 export async function toolsFor(answer, path) {
   const tools = builtIn(path);
@@ -64,7 +74,7 @@ export class Tools {
   /** Gives what a request says about tools. @returns {Partial<ChatRequest>} */
   fields() {
     const { message } = this.answer;
-    const tools = this.tools.map(({ name, description, parameters }) => ({ type: /** @type {const} */ ("function"), function: { name, description, parameters } }));
+    const tools = described(this.tools);
     const kept = JSON.stringify(tools);
     message.made = { ...message.made, tools: kept.length > MAX_KEPT ? undefined : kept };
     return { tools, ...(this.#round === this.#last ? { tool_choice: "none" } : {}) };
