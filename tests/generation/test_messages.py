@@ -144,7 +144,7 @@ def test_an_answer_is_continued_from_its_very_tokens(native_toy: Toy) -> None:
 
 
 def test_an_answer_in_json_is_continued_within_its_schema(native_toy: Toy) -> None:
-    """The beginning and what comes back are one text of the schema, by its tokens or its text."""
+    """Beginning and rest are one text of the schema, by its tokens or its text."""
     question = {"role": "user", "content": "the"}
     form = {"type": "json_schema", "json_schema": {"schema": {"enum": [["lazy", "dog"], ["fox"]]}}}
     fields = {"response_format": form, "continue_final_message": True, "temperature": 0}
