@@ -122,6 +122,14 @@ def test_a_page_and_a_picture_are_shown_below_their_block(tab: User) -> None:
     expect(preview(tab, "svg", picture).locator("circle")).to_be_visible()
 
 
+def test_without_network_a_preview_says_so(tab: User) -> None:
+    tab.page.route("**/preview.html", lambda route: route.abort("internetdisconnected"))
+    preview(tab, "html", "<b>never</b>")
+    told = tab.answers.last.locator(".preview").get_by_role("alert")
+    expect(told).to_have_text("The preview did not arrive: check the connection to this site.")
+    tab.page.unroute_all()
+
+
 @pytest.mark.parametrize("leaving", ["Leave", "link"])
 @pytest.mark.parametrize("host", ["with headers", "without headers"])
 def test_a_hostile_page_reaches_nothing(

@@ -7,8 +7,8 @@ import { emit } from "../events.js";
 import { lazy, siteFacts } from "../lazy.js";
 import { faultOf, t } from "../wording.js";
 
-/** Milliseconds: until a frame is there, for a library in it, and for a diagram. Tests have less. */
-export const patience = { frame: 20_000, library: 20_000, diagram: 5000 };
+/** Milliseconds: until a frame is there, until one that is there has answered, for a library in it, and for a diagram. Tests have less. */
+export const patience = { frame: 20_000, answer: 2000, library: 20_000, diagram: 5000 };
 
 /**
  * Puts a document into a frame, once that is there; its port is for our own documents alone.
@@ -22,7 +22,9 @@ async function framed(place, html, port) {
   const { promise, resolve, reject } = Promise.withResolvers();
   const heard = new AbortController();
   addEventListener("message", ({ source, data }) => { if (source === frame.contentWindow && data === "preview") resolve(undefined); }, heard);
-  const late = setTimeout(reject, patience.frame, new Error(t`The preview did not arrive: check the connection to this site.`));
+  const fault = new Error(t`The preview did not arrive: check the connection to this site.`);
+  const late = setTimeout(reject, patience.frame, fault);
+  frame.onload = () => setTimeout(reject, patience.answer, fault); // else it is the browser's own page about a fault
   place.replaceChildren(frame);
   await promise.finally(() => {
     clearTimeout(late);
