@@ -363,7 +363,7 @@ def test_the_default_model_explains_itself(browser: Browser, site_url: str) -> N
 
 
 def test_nothing_of_it_loads_before_it_is_used() -> None:
-    scripts = ("answers", "conversation", "message_actions", "settings", "chat_storage")
+    scripts = ("answers", "conversation", "message_actions", "settings/settings", "chat_storage")
     for script in scripts:
         source = (ROOT / "web" / "ui" / f"{script}.js").read_text()
         assert not re.search(r"^import .*(token|certainty|why|compare)", source, re.MULTILINE)

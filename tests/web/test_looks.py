@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 CPU_SCRIPTS = {"bridge/cpu.js", "bridge/cpu_worker.js", "bridge/start_worker.js"}
 # What reads stored chats, shows an answer's Markdown and reads it aloud, and may suggest a model.
 COMES_SOON = {"chat_reading", "markdown/html", "markdown/view", "markdown/reasoning"}
-COMES_SOON |= {"models/fit", "speech"}
+COMES_SOON |= {"json/block", "models/fit", "speech"}
 LIBRARIES = {"dompurify.js", "idb.js", "marked.js"}  # that this takes; the others come when needed
 SAMPLE = """# Heading
 
