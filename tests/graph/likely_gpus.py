@@ -4,7 +4,6 @@ What a row says is public: Apple's feature set tables, the vendors' reports on V
 tiers that Chromium rounds limits down to. `python -m tests.graph.likely_gpus` writes the table.
 """
 
-import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ from py_runtime.graph import tuning
 from py_runtime.graph.layer_timing import LayerShape, LayerTimes
 from py_runtime.program import Program
 from tests.halves import having_halves
+from tests.runners import NativeRunner, wait
 from tools.files import ROOT
 
 PAGE = ROOT / "docs" / "gpus.md"
@@ -122,7 +122,7 @@ def _timing_layers(gpu: LikelyGpu) -> Any:
 def kernels_of(gpu: LikelyGpu, device: Device, program: Program) -> KernelTarget:
     """Return the kernels that a GPU gets for a program."""
     with posing_as(gpu, device):
-        return asyncio.run(tuning.choose_kernels(device, process_notes, None, program)).target
+        return wait(tuning.choose_kernels(device, process_notes, None, program)).target
 
 
 def table(device: Device, program: Program) -> str:
@@ -160,7 +160,6 @@ def _row(gpu: LikelyGpu, target: KernelTarget) -> tuple[str, ...]:
 
 def main() -> None:
     from tests.graph.test_likely_gpus import small_program
-    from tests.runners import NativeRunner
 
     text = PAGE.read_text()
     PAGE.write_text(BETWEEN.sub(table(NativeRunner().device, small_program()), text))
