@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from py_runtime.base.dtypes import F32, Q4
 from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import (
     ManifestError,
@@ -72,6 +71,8 @@ class Manifest:
     @property
     def least_gpu_bytes(self) -> int:
         """Return what the graph holds at full context where its caches take least."""
+        from py_runtime.base.dtypes import F32, Q4  # numpy, which a server of manifests is without
+
         return self.gpu_bytes - self.cache_bytes + Q4.bytes_of(self.cache_bytes // F32.gpu_bytes)
 
     def check_size(self, file: str, size: int) -> None:
