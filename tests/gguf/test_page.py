@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from export.default_model import default_gguf
 from tests.conftest import serving
@@ -13,7 +13,7 @@ from tests.gguf import small
 from tests.gguf.written import file
 from tests.runners import HEAP, MAX_GROWTH, PageRunner
 from tests.web.test_looks import assert_accessible
-from tests.web.user import User
+from tests.web.user import User, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
@@ -137,13 +137,17 @@ def test_a_file_that_is_refused_late_leaves_the_model_in_use(user: User, dialog:
 
 def test_a_load_that_is_cancelled_brings_nothing_back(user: User) -> None:
     user.page.evaluate("inpage.load('big').then(() => null)")
-    cancelled = """async () => {
-      const wanted = new AbortController();
-      const onProgress = () => wanted.abort();
-      const loading = inpage.load("small.Q8_0", { signal: wanted.signal, onProgress });
-      return loading.then(() => "loaded", (error) => error.code);
-    }"""
-    assert user.page.evaluate(cancelled) == "aborted"
+    held: list[Route] = []
+    # So that it is not over before Stop.
+    user.page.route("**/small.Q8_0.gguf", lambda route: held.append(route))
+    user.page.evaluate("""() => {
+      globalThis.wanted = new AbortController();
+      const loading = inpage.load("small.Q8_0", { signal: wanted.signal });
+      globalThis.ended = loading.then(() => "loaded", (error) => error.code);
+    }""")
+    until(user.page, lambda: held, "the file is asked for")
+    assert user.page.evaluate("wanted.abort(), ended") == "aborted"
+    user.page.unroute_all(behavior="ignoreErrors")
     assert user.page.evaluate("inpage.loaded") is None
 
 
