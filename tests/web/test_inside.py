@@ -280,9 +280,11 @@ def test_everybody_reads_them_in_german_too(answered: User) -> None:
         opened = panel(answered, name, heading)
         press = opened.locator("form .primary")
         expect(press).to_have_text("Verschieben" if name == "patching" else "Untersuchen")
-        if name == "patching":  # of equally many tokens for the toy
+        if name == "patching":  # of equally many tokens for the toy, with answers that differ
             opened.get_by_role("textbox", name="Aus diesem Prompt").fill("the fox jumps")
             opened.get_by_role("textbox", name="In diesen Prompt").fill("the dog jumps")
+            opened.locator("[name=answer]").fill("cat")
+            opened.locator("[name=other]").fill("dog")
         press.click()
         expect(opened.locator(SHOWN.get(name, ".cell")).first).to_be_visible()
         assert_accessible(answered, state=name)
