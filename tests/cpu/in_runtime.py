@@ -204,8 +204,6 @@ async def faults_after(device: Any, harm: str) -> list[str]:
     await asyncio.sleep(0.1)
     if harm == "destroyed":
         device.destroy()
-    elif harm == "threads inside chunks":
-        await end_while_they_compute(workers_of(device))
     else:
         device._machine.start_thread(1, NO_STACK)
     return [await error_of(computing), await error_of(device.read_buffer(exponential.y, 4))]

@@ -203,11 +203,6 @@ def test_what_an_ended_loop_has_left_is_done_before_anything_else() -> None:
     [
         ("destroyed", "was destroyed"),
         ("a thread without a stack", "a thread of the CPU's kernels has failed"),
-        pytest.param(  # which takes as long as the others' patience
-            "threads inside chunks",
-            "a thread has ended while it computed",
-            marks=pytest.mark.thorough,
-        ),
     ],
 )
 def test_a_device_that_is_gone_says_so(doomed: CpuPage, harm: str, words: str) -> None:
