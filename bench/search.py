@@ -9,14 +9,9 @@ import argparse
 import inspect
 import json
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 
-from playwright.sync_api import sync_playwright
-
-from bench.browser import FLAGS
-from bench.server import serving
-from tools import browser
+from bench.own_page import own_page
 
 WIDTH = 384  # numbers of a vector
 QUESTIONS = 5
@@ -56,22 +51,8 @@ def in_the_page(given: Sequence[int]) -> Mapping[str, float]:
     """Run the same in the page's Python."""
     name = seconds_of_search.__name__
     code = f"{inspect.getsource(seconds_of_search)}\nimport json\njson.dumps({name}(*{given}))"
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        serving(with_peers=False) as address,
-        sync_playwright() as playwright,
-    ):
-        context = playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=browser.find(),
-            headless=True,
-            args=[*browser.launch_flags(), *FLAGS],
-        )
-        page = context.pages[0]
-        page.goto(f"{address}?device=cpu")
-        page.wait_for_function("() => globalThis.inpage")
-        answer = page.evaluate("async code => (await inpage.ready, inpage.python(code))", code)
-        context.close()
+    with own_page() as page:
+        answer = page.evaluate("code => inpage.python(code)", code)
     found: Mapping[str, float] = json.loads(answer)
     return found
 

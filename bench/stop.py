@@ -9,23 +9,20 @@ import argparse
 import asyncio
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 import inpage
-from bench.browser import FLAGS
 from bench.engines import MODEL
-from bench.server import serving
+from bench.own_page import own_page
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError
 from py_runtime.model import Model, writer
-from tools import browser
 from tools.files import ROOT
 
 LONG, SHORT = 1900, 32  # tokens of prompts
@@ -143,21 +140,7 @@ def answering(model: Model, what: str, number: int) -> Stopped:
 
 def measure_in_the_page(threads: int, presses: int) -> None:
     """Print the same of the page, where a script presses Stop."""
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        serving(with_peers=False) as address,
-        sync_playwright() as playwright,
-    ):
-        context = playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=browser.find(),
-            headless=True,
-            args=[*browser.launch_flags(), *FLAGS],
-        )
-        page = context.pages[0]
-        page.goto(f"{address}?device=cpu")
-        page.wait_for_function("() => globalThis.inpage")
-        page.evaluate("inpage.ready.then(() => null)")
+    with own_page() as page:
         script = PRESS.replace("MODEL", repr(MODEL)).replace("THREADS", str(threads))
         loading = (
             f"inpage.load({MODEL!r}, {{ device: 'cpu', threads: {threads} }}).then(() => null)"
@@ -166,7 +149,6 @@ def measure_in_the_page(threads: int, presses: int) -> None:
         for what in (LOAD, PREFILL, DECODE):
             say("in the page", what, presses_in(page, script, what, presses))
             page.evaluate(loading)
-        context.close()
 
 
 def presses_in(page: Page, script: str, what: str, presses: int) -> list[float | None]:
