@@ -37,7 +37,7 @@ class CacheType:
 
 def check_cache_type(wanted: object) -> None:
     """Raise RequestError unless `wanted` is None or the name of a type."""
-    if wanted is not None and wanted not in CACHE_DTYPES:
+    if wanted is not None and (type(wanted) is not str or wanted not in CACHE_DTYPES):
         *names, last = CACHE_DTYPES
         raise RequestError(f"kv must be {', '.join(names)} or {last}, got {wanted!r:.100}", "kv")
 

@@ -202,6 +202,9 @@ def test_a_cache_too_large_for_a_buffer_of_the_graphics_card_takes_less() -> Non
     assert choose_cache_type(folder_of(attention(2, 16)), device, "f32", None).why == "usual"
 
 
-def test_a_type_that_is_not_known_is_refused_before_anything_is_opened(cpu: CpuRunner) -> None:
+@pytest.mark.parametrize("kv", ["half", 8, ["q8"]])
+def test_a_type_that_is_not_known_is_refused_before_anything_is_opened(
+    cpu: CpuRunner, kv: Any
+) -> None:
     with pytest.raises(RequestError, match="kv must be"):
-        wait(load_model(cpu.device, "nowhere", kv="half"))
+        wait(load_model(cpu.device, "nowhere", kv=kv))
