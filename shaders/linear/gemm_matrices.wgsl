@@ -2,7 +2,7 @@
 // a tile of SIDE × SIDE outputs, one block of K at a time: both factors lie in workgroup memory, and each of its
 // subgroups keeps a part of the tile in small matrices of sums. x comes as halves, in parts that add up to it, with
 // a scale a token (halve_tokens.wgsl). Where there are two parts, each is multiplied with the same block.
-// needs: linear/fragments/io, shared/matrix_units, units = linear/fragments/units_*, factor = linear/fragments/halved_weight_*, epilogue = linear/fragments/epilogue_*, @pair_rows, @UNIT, @UNITS_ALONG
+// needs: linear/fragments/io, shared/matrix_units, units = linear/fragments/units_*, factor = linear/fragments/halved_weight_*, epilogue = linear/fragments/epilogue_*, @pair_rows, @UNIT
 
 const WORKGROUP = 128u;
 const SUBGROUPS_ALONG = 2u;  // a side

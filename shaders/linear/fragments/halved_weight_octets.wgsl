@@ -1,5 +1,5 @@
 // A block of a row of the weight in halves, for all other weights: zeros past the end of K.
-// needs: shared/weights/dequantise, shared/packed_halves, linear/fragments/io, weight = shared/weights/octets_*
+// needs: shared/weights/dequantise, shared/packed_halves, weight = shared/weights/octets_*
 
 struct Held {
   row: u32,
