@@ -63,7 +63,8 @@ class Tokenizer:
     def share_in_common(self, other: "Tokenizer") -> float:
         """Return the share of ids that stand for the same token in both, from 0 to 1."""
         same = sum(other._tokens.get(each) == token for each, token in self._tokens.items())
-        return same / max(len(self._tokens), len(other._tokens), 1)
+        larger = max(len(self._tokens), len(other._tokens), 1)
+        return float(same / larger)
 
     @property
     def control_tokens(self) -> set[str]:
