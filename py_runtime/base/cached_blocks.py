@@ -1,4 +1,4 @@
-"""What blocks of caches hold: values as the host's floats, read and written as kernels do."""
+"""The values that buffers hold, on the host: plain ones, and blocks of keys and values."""
 
 import numpy as np
 
