@@ -3,9 +3,8 @@
 Software adapters have no such units: plain WGSL stands in for them (tests/matrices.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -35,14 +34,18 @@ from tests.ops.test_int8_products import of_many_sizes, product, worst
 from tests.ops.test_ops import CASES
 from tests.runners import NativeRunner, PageRunner, Runner, wait
 
+pytestmark = pytest.mark.torch
+
 BY_MATRICES = KernelTarget(wide=True, storage_buffers=10, many_tokens=MATRICES)
 ROUNDED = 4e-4  # relative RMS: both factors lose up to a 2048th of themselves
 OF_TWO = 6e-4  # of ops whose results two such products make
 LIVE_TOKENS = (70, 2, 33, 64, 70)
 
 
-@cache
-def plugs_of(case: Case) -> frozenset[tuple[str, str]]:
+Plugs = frozenset[tuple[str, str]]
+
+
+def plugs_of(case: Case) -> Plugs:
     """Return what plugs into the case's products by matrix units."""
     limits = GUARANTEED_LIMITS | ROOMY | {"max_compute_workgroup_storage_size": 32 << 10}
     builder = Builder(case.writer.program(), limits, BY_MATRICES)
@@ -56,43 +59,39 @@ def plugs_of(case: Case) -> frozenset[tuple[str, str]]:
     )
 
 
-def one_of_each() -> list[Case]:
-    """Return the cases that bring a kind of weights or an epilogue."""
-    seen: set[tuple[str, str]] = set()
-    found = []
+def one_of_each() -> Iterator[tuple[Case, Plugs]]:
+    """Yield the cases that bring a kind of weights or an epilogue, and what plugs in there."""
+    seen: Plugs = frozenset()
     for case in CASES:
-        if not plugs_of(case) <= seen:
-            seen |= plugs_of(case)
-            found.append(case)
-    return found
+        own = plugs_of(case)
+        if not own <= seen:
+            seen |= own
+            yield case, own
 
 
-ONE_OF_EACH = one_of_each()
+ONE_OF_EACH = list(one_of_each())
 
 
 def test_every_epilogue_is_tried() -> None:
     """All weights are in test_block_types.py, but those of other exporters, which are here."""
-    tried = {plug for case in ONE_OF_EACH for plug in plugs_of(case)}
+    tried = {plug for _, plugs in ONE_OF_EACH for plug in plugs}
     assert {plug for slot, plug in tried if slot == "epilogue"} == {"rows", "swiglu", "qkv"}
     assert {plug for slot, plug in tried if slot == "output"} == {"residual", "scaled"}
     others = {kind for slot, kind in tried if slot == "weight"}
     assert others == {"f32", "q4gsw", "qcs4w", "qcs8w"}
 
 
-@pytest.mark.torch
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", ONE_OF_EACH, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case, _ in ONE_OF_EACH])
 def test_op_equals_torch_by_matrices(case: Case, native: NativeRunner) -> None:
     check_rounded(case, native)
 
 
-@pytest.mark.torch
 @pytest.mark.thorough
 @pytest.mark.browser
 def test_op_equals_torch_by_matrices_in_the_page(in_page: PageRunner) -> None:
-    check_rounded(
-        next(case for case in ONE_OF_EACH if ("epilogue", "swiglu") in plugs_of(case)), in_page
-    )
+    gated = next(case for case, plugs in ONE_OF_EACH if ("epilogue", "swiglu") in plugs)
+    check_rounded(gated, in_page)
 
 
 def check_rounded(case: Case, runner: Runner) -> None:
@@ -154,6 +153,7 @@ def product_of_halves() -> tuple[ProgramWriter, np.ndarray]:
     return writer, weight.astype(np.float64)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("exact", "least", "most"), [(False, 1e-4, ROUNDED), (True, 0, 1e-6)])
 def test_two_parts_of_x_are_as_exact_as_floats(
     exact: bool,
@@ -169,6 +169,7 @@ def test_two_parts_of_x_are_as_exact_as_floats(
         assert least <= relative_rms(got, x.astype(np.float64) @ weight.T) < most
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_not_hidden(bad: float, native: NativeRunner) -> None:
     writer, _ = product(64, np.random.default_rng(0), tokens=5)
