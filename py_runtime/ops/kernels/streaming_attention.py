@@ -93,13 +93,13 @@ class Problem:
 
     @property
     def prompt_tiles(self) -> int:
-        """The tiles of the kernel for many tokens."""
+        """Return the number of tiles of the kernel for many tokens."""
         rows = self.tokens * self.group
         return self.batches * self.kv_heads * ceil_div(rows, FIGURES["ROWS"])
 
     @property
     def is_prompt(self) -> bool:
-        """Whether rows of queries fill enough of these tiles to keep a device busy."""
+        """Say whether rows of queries fill enough of these tiles to keep a device busy."""
         rows = self.batches * self.kv_heads * self.tokens * self.group
         return rows >= MIN_PROMPT_TILES * FIGURES["ROWS"]
 
