@@ -214,7 +214,7 @@ def test_products_in_halves_are_for_those_who_ask(native: NativeRunner, straw: S
 
 
 def test_matrix_units_are_remembered_for_many_tokens(native: NativeRunner, straw: Straw) -> None:
-    """Without them, as in a browser that was started otherwise, the note is no answer."""
+    """A note from a browser that has them is no answer for one that was started otherwise."""
     straw.matrices = LayerTimes(1e-4, 1e-3)
     with having_matrices(native.device) as device:
         for why in (MEASURED, REMEMBERED):
