@@ -27,7 +27,7 @@ GREEDY = {"temperature": 0, "max_tokens": 150, "ignore_eos": True}
 DRAWN = {"temperature": 0.7, "top_p": 0.9, "seed": 11, "max_tokens": 60, "ignore_eos": True}
 PASSAGE = "The ferry leaves at seven in the morning. Tickets are sold at the small blue kiosk. "
 STORY = "The lighthouse keeper had not spoken to anyone for a year when"
-FAMILIES = {"gemma 3": True, "gemma 4": True, "gpt-oss": True, "lfm2": False, "qwen3.5": False}
+FAMILIES = ("gemma 3", "gemma 4", "gpt-oss", "lfm2", "qwen3.5", "falcon-h1")
 # Among three tokens, what was proposed often comes true by chance, and often does not.
 OF_THREE = {**DRAWN, "max_tokens": 90, "logit_bias": {"7": 50, "8": 50, "9": 50}}
 PENALTIES = {"repetition_penalty": 1.05, "frequency_penalty": 0.1, "logit_bias": {"7": 2}}
@@ -89,15 +89,15 @@ def test_where_a_few_tokens_are_slow_or_less_exact_it_waits_to_be_asked(
 @pytest.mark.torch
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kinds_of_layers(family: str, cpu: CpuRunner, tmp_path: Path) -> None:
-    """Rings and experts are verified; what cannot be cut back is not."""
+    """Rings are not outgrown, and states that cannot be cut back are restored."""
     path = tmp_path / "x.gguf"
     write_gguf(path, family, ARCHITECTURES[family], Kind.F32)
     data = np.frombuffer(path.read_bytes(), np.uint8)
     steps = [{"prompt": REPEATING, "fields": OF_THREE}]
     (found,) = cpu.run(CASES, "both_ways_of", data=data, steps=steps)
     check_alike(found)
-    proposed, _ = found["verified"]["verified"]
-    assert (proposed > 20) == FAMILIES[family]
+    proposed, accepted = found["verified"]["verified"]
+    assert 5 < accepted < proposed
 
 
 @pytest.mark.torch
