@@ -31,14 +31,13 @@ def as_held(rows: torch.Tensor, kind: str) -> torch.Tensor:
     if kind == "f16":
         return rows.half().float()
     blocks = rows.reshape(*rows.shape[:-2], -1, CACHED_BLOCK)
-    if kind == "q8":
-        largest = blocks.abs().amax(-1, keepdim=True).clamp(min=1e-30)
-        held = torch.round(blocks / largest * 127) / 127 * largest
+    least, top = blocks.amin(-1, keepdim=True), blocks.amax(-1, keepdim=True)
+    if kind == "q8":  # the range is held, in 1023 steps
+        most, step = 1023, (top - least).half().float() / 1023
     else:
-        least = blocks.amin(-1, keepdim=True).half().float()
-        step = ((blocks.amax(-1, keepdim=True) - blocks.amin(-1, keepdim=True)) / 15).half().float()
-        codes = torch.round((blocks - least) / step.clamp(min=1e-30)).clamp(0, 15)
-        held = codes * step + least
+        most, step = 15, ((top - least) / 15).half().float()
+    least = least.half().float()
+    held = torch.round((blocks - least) / step.clamp(min=1e-33)).clamp(0, most) * step + least
     return held.reshape(rows.shape)
 
 
