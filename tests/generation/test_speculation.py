@@ -14,6 +14,7 @@ from gguf import GGMLQuantizationType as Kind
 from py_runtime.generation import session
 from py_runtime.generation.proposals import Lookup
 from py_runtime.generation.speculation import AUTO, ENOUGH, OFF, Guesses, Speculation
+from py_runtime.generation.verifier import MOST_TOKENS
 from py_runtime.gpu.kernel_target import HALVES, KernelTarget
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.generation.conftest import Toy
@@ -98,6 +99,27 @@ def test_kinds_of_layers(family: str, cpu: CpuRunner, tmp_path: Path) -> None:
     check_alike(found)
     proposed, accepted = found["verified"]["verified"]
     assert 5 < accepted < proposed
+
+
+@pytest.mark.torch
+def test_a_chat_goes_on_behind_proposals(cpu: CpuRunner, tmp_path: Path) -> None:
+    """States that cannot be cut back stand where the answer ended."""
+    path, more = tmp_path / "x.gguf", OTHER[:20]
+    write_gguf(path, "lfm2", ARCHITECTURES["lfm2"], Kind.F32)
+    fields = {**OF_THREE, "speculate": True}
+    first, goes_on, fresh = cpu.run(
+        "tests.generation.state_cases",
+        "turns",
+        data=np.frombuffer(path.read_bytes(), np.uint8),
+        steps=[
+            {"prompt": REPEATING, "fields": fields},
+            {"after": 0, "more": more, "fields": fields},
+            {"after": 0, "more": more, "fields": fields, "forget": True},
+        ],
+    )
+    held = len(first["given"]) + len(first["tokens"]) - 1
+    assert held - MOST_TOKENS <= goes_on["usage"]["cached_tokens"] <= held
+    assert goes_on["tokens"] == fresh["tokens"]
 
 
 @pytest.mark.torch
