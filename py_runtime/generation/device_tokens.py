@@ -115,8 +115,8 @@ class DeviceTokens:
                         await self._settle(loop, position, len(proposed) + 1, batch)
                         position += len(batch.tokens)
                         asked += len(batch.tokens)
-                        seconds = time.perf_counter() - started
-                        guesses.verified(choice, len(proposed), len(batch.tokens), seconds)
+                        taken = time.perf_counter() - started
+                        guesses.verified(choice, len(proposed), len(batch.tokens), taken)
                         pace.begin()
                         at_most = 1
                     else:
