@@ -18,6 +18,7 @@ from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.draft import Draft
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.generation.sliding import Slide, SlidingText
 from py_runtime.generation.speculation import AUTO, Choice, Guesses
 from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
@@ -35,6 +36,7 @@ class DeviceTokens:
         room: int,
         cancel: CancelToken,
         speculate: str = AUTO,
+        slide: Slide | None = None,
     ) -> None:
         self._session = session
         self._speculate = speculate
@@ -45,6 +47,7 @@ class DeviceTokens:
         self._seed = random.getrandbits(32) if settings.seed is None else settings.seed
         self._drawn: list[int] = []
         self._draws = 0  # random numbers used
+        self._text = SlidingText(session, slide, prompt)
 
     def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
         """Yield tokens as they come; after a lost device, resume with the same random numbers."""
@@ -52,18 +55,21 @@ class DeviceTokens:
 
     async def _rest(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
         """Yield the tokens that have not come yet."""
-        if len(self._drawn) >= self._room:
-            return
-        so_far = [*self._prompt, *self._drawn]
-        await self._session.compute_after(so_far, self._cancel, on_prefill)
-        loop = await self._session.decode_loop()
-        async with aclosing(self._from(loop, len(so_far))) as batches:
-            async for tokens in batches:
-                yield [Drawn(token) for token in tokens]
+        while len(self._drawn) < self._room:
+            so_far = await self._text.seen([*self._prompt, *self._drawn])
+            await self._session.compute_after(so_far, self._cancel, on_prefill)
+            loop = await self._session.decode_loop()
+            async with aclosing(self._from(loop, len(so_far))) as batches:
+                async for tokens in batches:
+                    yield [Drawn(token) for token in tokens]
 
     async def _from(self, loop: DecodeLoop, position: int) -> AsyncGenerator[list[int], None]:
-        """Yield tokens from the logits just computed; the first token is for `position`."""
+        """Yield tokens from the logits just computed; the first token is for `position`.
+
+        They are as many as there is room for before something has to slide out.
+        """
         wanted = self._room - len(self._drawn)
+        wanted = min(wanted, self._text.room(position) or wanted)
         pace = self._session.batches
         pace.begin()
         in_flight: deque[Drawing] = deque()
