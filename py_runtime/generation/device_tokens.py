@@ -47,6 +47,7 @@ class DeviceTokens:
         self._seed = random.getrandbits(32) if settings.seed is None else settings.seed
         self._drawn: list[int] = []
         self._draws = 0  # random numbers used
+        self._is_last_held = False  # the cache has the last token drawn
         self._text = SlidingText(session, slide, prompt)
 
     def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
@@ -58,6 +59,7 @@ class DeviceTokens:
         while len(self._drawn) < self._room:
             so_far = await self._text.seen([*self._prompt, *self._drawn])
             await self._session.compute_after(so_far, self._cancel, on_prefill)
+            self._is_last_held = True
             loop = await self._session.decode_loop()
             async with aclosing(self._from(loop, len(so_far))) as batches:
                 async for tokens in batches:
@@ -194,7 +196,8 @@ class DeviceTokens:
     def _take(self, batch: Batch) -> None:
         """Record what the cache holds now: all tokens that were drawn except the last."""
         self._draws = batch.draws
-        fed = [*self._drawn[-1:], *batch.tokens[:-1]]
+        before = [] if self._is_last_held else self._drawn[-1:]
+        self._is_last_held, fed = False, [*before, *batch.tokens[:-1]]
         self._session.tokens += fed
         self._session.computed_tokens += len(fed)
         self._drawn += batch.tokens

@@ -443,9 +443,10 @@ class Model(Overlaid):
         """Yield what follows the prompt; `begun` is what it ends with of the answer.
 
         The `kept` first tokens of the prompt stay where others slide out of the context. What is
-        contrasted with another prompt does not slide.
+        contrasted with another prompt does not slide, nor what a model that sees was shown.
         """
-        slide = Slide(kept, self.context) if options.slides and other is None else None
+        can_slide = options.slides and other is None and self.image_rows is None
+        slide = Slide(kept, self.context) if can_slide else None
         if slide is None:
             self._check_room(prompt)
             self._check_room(other or ())
