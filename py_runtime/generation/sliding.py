@@ -32,7 +32,7 @@ class Slide:
 
 
 class SlidingText:
-    """What a session holds of one answer's prompt and tokens."""
+    """The part of one answer's prompt and tokens that a session holds."""
 
     def __init__(self, session: Session, slide: Slide | None, prompt: Sequence[int]) -> None:
         self._session = session

@@ -38,7 +38,7 @@ WHOLE = {**FIELDS, "max_tokens": STEPS}
 
 
 class Oracle:
-    """What torch holds of a text, some of which may have slid away."""
+    """The text that torch holds, some of which may have slid away."""
 
     def __init__(self, decoder: Decoder, is_turned: bool = True) -> None:
         self.decoder, self.is_turned = decoder, is_turned
