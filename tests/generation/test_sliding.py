@@ -120,9 +120,21 @@ class Case:
         return runner.run(case, "turns", data=self.data, steps=list(steps), kv=kv)
 
 
+class Cases(dict[str, Case]):
+    """The families that tests have asked for."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        super().__init__()
+        self._folders = folders
+
+    def __missing__(self, family: str) -> Case:
+        self[family] = Case(self._folders.mktemp("sliding"), family)
+        return self[family]
+
+
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
-    return {family: Case(tmp_path_factory.mktemp("sliding"), family) for family in (*TURNED, *ANEW)}
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    return Cases(tmp_path_factory)
 
 
 def check(case: Case, found: list[dict[str, Any]], tolerance: float) -> None:
@@ -150,28 +162,26 @@ ASKED = (
 
 
 @pytest.mark.parametrize("family", [*TURNED, *ANEW])
-def test_an_answer_goes_on_as_in_torch(
-    family: str, cases: dict[str, Case], native: NativeRunner
-) -> None:
+def test_an_answer_goes_on_as_in_torch(family: str, cases: Cases, native: NativeRunner) -> None:
     check(cases[family], cases[family].asked(native, *ASKED), 1e-3)
 
 
 @pytest.mark.parametrize(("kv", "tolerance"), [("f32", 1e-3), ("f16", 1e-2), ("q8", 5e-2)])
 def test_on_the_cpu_with_each_type_of_caches(
-    kv: str, tolerance: float, cases: dict[str, Case], cpu: CpuRunner
+    kv: str, tolerance: float, cases: Cases, cpu: CpuRunner
 ) -> None:
     check(cases["llama 3"], cases["llama 3"].asked(cpu, *ASKED, kv=kv), tolerance)
 
 
 @pytest.mark.thorough
 @pytest.mark.browser
-def test_in_the_page(cases: dict[str, Case], in_page: PageRunner) -> None:
+def test_in_the_page(cases: Cases, in_page: PageRunner) -> None:
     case = cases["phi-4-mini"]
     check(case, case.asked(in_page, *ASKED), 1e-3)
 
 
 def test_a_prompt_that_leaves_out_the_oldest_keeps_what_it_has(
-    cases: dict[str, Case], native: NativeRunner
+    cases: Cases, native: NativeRunner
 ) -> None:
     """The next turn; the same again; and one that departs behind what has moved."""
     case = cases["llama 3"]
@@ -192,7 +202,7 @@ def test_a_prompt_that_leaves_out_the_oldest_keeps_what_it_has(
     assert cached == [0, 60, len(shorter) - 1, 30]
 
 
-def test_another_text_does_not_slide_into_it(cases: dict[str, Case], native: NativeRunner) -> None:
+def test_another_text_does_not_slide_into_it(cases: Cases, native: NativeRunner) -> None:
     """A few tokens that are the same elsewhere, of which most is not."""
     other = [*PROMPT[:10], *PROMPT[40:60], *range(100, 130)]
     fields = {**FIELDS, "max_tokens": 4}
