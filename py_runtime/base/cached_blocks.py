@@ -49,9 +49,9 @@ def as_held(dtype: DType, values: np.ndarray) -> np.ndarray:
 
 def _codes(blocks: np.ndarray, least: np.ndarray, step: np.ndarray, most: int) -> np.ndarray:
     """Return the steps of each value above the least: u16 [blocks, 32]."""
-    steps: np.ndarray = (blocks - _as_floats(least)) / np.maximum(step, np.float32(1e-33))[:, None]
-    codes: np.ndarray = np.rint(steps).clip(0, most)
-    return codes.astype(np.uint16)
+    steps = (blocks - _as_floats(least)) / np.maximum(step, np.float32(1e-33))[:, None]
+    codes: np.ndarray = np.rint(steps).clip(0, most).astype(np.uint16)
+    return codes
 
 
 def _as_floats(held: np.ndarray) -> np.ndarray:
