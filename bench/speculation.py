@@ -1,7 +1,7 @@
 """Tokens per second with and without proposals, on text that repeats its prompt and on other text.
 
 python -m bench.speculation [--model models/SmolLM2-135M-Instruct] [--device cpu] [--threads 2]
-                            [--rounds 5] [--tokens 192]
+                            [--rounds 5] [--tokens 192] [--draft MODEL]
 
 Both ways take turns on one loaded model, and each round changes the prompt. With proposals the
 engine decides by itself, as it does for users; the first round, in which it learns what calls cost,
@@ -61,7 +61,8 @@ async def measure(model: Model, prompt: str, tokens: int, speculate: str | bool)
 
 async def compare(options: argparse.Namespace) -> None:
     """Print the medians of all rounds."""
-    model = writer(await inpage.load(options.model, device=options.device, threads=options.threads))
+    where = {"device": options.device, "threads": options.threads, "draft": options.draft}
+    model = writer(await inpage.load(options.model, **where))
     seconds: dict[tuple[str, str | bool], list[float]] = {}
     verified: dict[str, list[int]] = {}
     for number in range(options.rounds + 1):
@@ -88,6 +89,7 @@ async def compare(options: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Compare decoding with and without proposals.")
     parser.add_argument("--model", default="models/SmolLM2-135M-Instruct")
+    parser.add_argument("--draft", help="a smaller model that proposes tokens")
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--rounds", type=int, default=5)

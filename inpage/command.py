@@ -82,6 +82,7 @@ def chat(arguments: list[str]) -> int:
             help=f"{SETTINGS[name]} (%(default)s)",
         )
     add_adapter_option(parser)
+    add_draft_option(parser)
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", help="limit of an answer (what the context holds)"
     )
@@ -96,7 +97,9 @@ def chat(arguments: list[str]) -> int:
         from py_runtime.graph.device_choice import choose_device
 
         device = await choose_device(options.device, options.threads, notes)
-        chat = TerminalChat(options.model, options.system, fields, options.adapter, options.kv)
+        chat = TerminalChat(
+            options.model, options.system, fields, options.adapter, options.kv, options.draft
+        )
         return await chat.run(device)
 
     return run(options.model, work(), options.device)
@@ -161,6 +164,7 @@ def api(arguments: list[str]) -> int:
         help="another name of this server (may be repeated)",
     )
     add_adapter_option(parser)
+    add_draft_option(parser)
     add_device_options(parser)
     options = parser.parse_args(arguments)
     try:
@@ -171,7 +175,7 @@ def api(arguments: list[str]) -> int:
     async def load() -> "AnyModel":
         from py_runtime.model import writer
 
-        model = await inpage.load(options.model, **loading(options))
+        model = await inpage.load(options.model, draft=options.draft, **loading(options))
         for where, strength in options.adapter:
             await writer(model).adapters.load(where, strength)
         return model
@@ -214,6 +218,16 @@ def add_adapter_option(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="PATH[:STRENGTH]",
         help="a LoRA adapter to apply: a folder of PEFT's, or a .gguf (may be repeated)",
+    )
+
+
+def add_draft_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a draft."""
+    parser.add_argument(
+        "--draft",
+        metavar="MODEL",
+        help="a smaller model of the same family, which proposes tokens: answers stay the same, "
+        "and come sooner where it is much quicker",
     )
 
 

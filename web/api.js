@@ -11,6 +11,8 @@ export function createInpage(listeners) {
   const noticeListeners = new Set();
   /** @type {Map<string, any>} */
   let sources = new Map(); // of the loaded models, by name
+  /** @type {Map<string, string | null | undefined>} */
+  const drafts = new Map(); // of models, by their names
   /** @type {{ model: string, name: string, where: string | File[] }[]} */
   let adapters = []; // of these models
   /** @type {Listeners["onNotice"]} */
@@ -35,13 +37,14 @@ export function createInpage(listeners) {
   });
 
   /** @type {(where: string | File[], options: any, isRestored: boolean) => Promise<any>} */
-  async function load(where, { onProgress, signal, device, threads, kernels = listeners.kernels, kv = listeners.kv, keep }, isRestored) {
+  async function load(where, { onProgress, signal, device, threads, kernels = listeners.kernels, kv = listeners.kv, draft, keep }, isRestored) {
     inpage.loads++;
     try {
       const options = { onEvent: onProgress, signal, urgent: !keep }; // it takes the place of whatever runs
-      const result = await allowed((hub) => client.call("load", { where, device, threads, kernels, kv, hub, keep, is_restored: isRestored }, options));
+      const result = await allowed((hub) => client.call("load", { where, device, threads, kernels, kv, draft, hub, keep, is_restored: isRestored }, options));
       if (result.adapters?.length && inpage.loaded) adapters.push({ model: inpage.loaded.name, name: result.name, where });
       if (result.context) sources.set(result.name, where); // else it cannot be talked to
+      if (result.context) drafts.set(result.name, draft);
       return result;
     } finally {
       inpage.loads--;
@@ -110,7 +113,7 @@ export function createInpage(listeners) {
       listeners.onModel();
       try {
         listeners.onRestart(await client.ready);
-        for (const where of [...sources.values()]) last = await load(where, { ...options, signal, keep: true }, true);
+        for (const [name, where] of [...sources]) last = await load(where, { ...options, draft: drafts.get(name), signal, keep: true }, true);
         adapters = applied.filter(({ model, name }) => last?.name === model && strengths.has(name));
         for (const { model, name, where } of adapters) await client.call("adapters", { model, where, name, strength: strengths.get(name) });
       } finally {

@@ -134,7 +134,7 @@ export type Send = <Name extends keyof Calls>(
  */
 export interface Calls {
   models: {};
-  load: { where: string | File[], device?: DeviceKind | null, threads?: number | null, kernels?: Kernels | null, kv?: KvType | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
+  load: { where: string | File[], device?: DeviceKind | null, threads?: number | null, kernels?: Kernels | null, kv?: KvType | null, draft?: string | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
   hub_files: { where: string, hub: HubPermission | null };
   hub_search: { words: string, hub: HubPermission | null };
   keep_files: { files: File[] };

@@ -258,6 +258,11 @@ export interface LoadOptions {
   /** How keys and values of the context are kept, where that is not to be what is usual on the device; `?kv=` in the page's address does the same. */
   kv?: KvType | null;
   /**
+   * A smaller model of the same family, by its name or address as `load` takes it: it proposes tokens, which changes no
+   * answer, and makes them quicker where it is much quicker itself.
+   */
+  draft?: string | null;
+  /**
    * Those that are loaded stay, on the same device; one of the same name is replaced. Requests name the one they are
    * for as `model`; those that name none go to the one that was loaded last.
    */
@@ -400,6 +405,8 @@ export interface LoadedModel {
   };
   /** How keys and values of the context are kept, and who chose that: "usual", "asked for" or, where the usual one does not fit, "memory"; null for text encoders. */
   kv: { type: KvType; chosen: string } | null;
+  /** The smaller model that proposes tokens, with its bytes on the device; null: there is none. */
+  draft: { name: string; size: number; gpu_bytes: number } | null;
   device: Device;
   adapters: AppliedAdapter[];
   /** The model in a line, and the same in English. */
@@ -462,7 +469,7 @@ export interface GenerationRequest {
   stream_options?: { include_usage?: boolean; include_progress?: boolean } | null;
   /** Ours: goes on after an end token, for benchmarks and tests. */
   ignore_eos?: boolean | null;
-  /** Ours: whether tokens are proposed from the text so far and verified together; "auto", the default, measures. */
+  /** Ours: whether tokens are proposed, from the text so far or by a draft, and verified together; "auto", the default, measures. */
   speculate?: "auto" | boolean | null;
   /** Ours: what happens when a chat outgrows the context. */
   context_overflow?: "error" | "drop_oldest" | null;
@@ -619,8 +626,13 @@ export interface Usage {
   total_tokens: number;
   /** Of the prompt, found in the cache of the turn before. */
   cached_tokens: number;
-  /** About; where there were thoughts. */
-  completion_tokens_details?: { reasoning_tokens: number };
+  completion_tokens_details?: {
+    /** About; where there were thoughts. */
+    reasoning_tokens?: number;
+    /** Of the tokens that were proposed, those that came true, and the others; where there were any. */
+    accepted_prediction_tokens?: number;
+    rejected_prediction_tokens?: number;
+  };
   /** How the answer went, and the same in English in a line. */
   messages: EngineMessage[];
   summary: string;
@@ -628,6 +640,8 @@ export interface Usage {
     time_to_first_token_s: number | null;
     /** Of that, for what images become; where there were any. */
     images_s?: number;
+    /** Of the tokens that were proposed, those by a draft; where any were proposed. */
+    drafted_tokens?: number;
     prefill_tokens_per_s: number | null;
     decode_tokens_per_s: number | null;
     /** The settings that the answer was drawn with, and the seed, also where the request names none. */

@@ -136,6 +136,9 @@ class Completion:
             usages[0],
             completion_tokens=sum(usage.completion_tokens for usage in usages),
             reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
+            proposed_tokens=sum(usage.proposed_tokens for usage in usages),
+            accepted_tokens=sum(usage.accepted_tokens for usage in usages),
+            drafted_tokens=sum(usage.drafted_tokens for usage in usages),
         )
         end = replace(last[-1], usage=together)
         messages = outcome(end, time.perf_counter() - self._started)
@@ -234,13 +237,20 @@ def usage_json(usage: Usage) -> Json:
         extra["images_s"] = usage.images_s
     if usage.dropped_messages:
         extra["dropped_messages"] = usage.dropped_messages
-    thoughts = {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}
+    if usage.proposed_tokens:
+        extra["drafted_tokens"] = usage.drafted_tokens
+    details: Json = {}
+    if usage.reasoning_tokens:
+        details["reasoning_tokens"] = usage.reasoning_tokens
+    if usage.proposed_tokens:
+        details["accepted_prediction_tokens"] = usage.accepted_tokens
+        details["rejected_prediction_tokens"] = usage.proposed_tokens - usage.accepted_tokens
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "cached_tokens": usage.cached_tokens,
-        **(thoughts if usage.reasoning_tokens else {}),
+        **({"completion_tokens_details": details} if details else {}),
         "extra": extra,
     }
 

@@ -77,8 +77,7 @@ class Load:
     """The way a model is to be loaded."""
 
     device: Device
-    kernels: str | None
-    kv: str | None
+    wanted: Wanted
     keep: bool  # those that are loaded
     is_restored: bool  # it was loaded before the engine was restarted
     meter: LoadMeter
@@ -139,6 +138,7 @@ class Engine:
         threads: Any = None,
         kernels: Any = None,
         kv: Any = None,
+        draft: Any = None,
         hub: Any = None,
         keep: Any = None,
         is_restored: Any = None,
@@ -149,8 +149,9 @@ class Engine:
 
         `where`: its name, its path or address, or a list of files that the user gave; `device`: the
         kind to load it onto, or None; `threads`: those of the CPU, or None; `kernels`: those of
-        Model.load, or None; `kv`: the type of its caches, likewise; `hub`: the permission to ask
-        the Hub, as HubCalls has it; `keep`: the others stay, except one of the same name;
+        Model.load, or None; `kv`: the type of its caches, likewise; `draft`: a model that proposes
+        its tokens, by its name, path or address; `hub`: the permission to ask the Hub, as HubCalls
+        has it; `keep`: the others stay, except one of the same name;
         `is_restored`: it was loaded before the engine was restarted, perhaps because of it.
         """
         if not isinstance(keep, bool | None):
@@ -161,10 +162,30 @@ class Engine:
         try:
             chosen = await until_cancelled(self.device_for(kind, threads), cancel)
             meter = LoadMeter(emit)
-            load = Load(chosen, kernels, kv, bool(keep), bool(is_restored), meter, cancel)
+            wanted = Wanted(kernels, kv, await self._found_draft(draft, hub, meter, cancel))
+            load = Load(chosen, wanted, bool(keep), bool(is_restored), meter, cancel)
             return await self._load_from(where, hub, load)
         finally:
             self._loads.remove(cancel)
+
+    async def _found_draft(
+        self, where: Any, hub: Any, meter: LoadMeter, cancel: CancelToken
+    ) -> str | Store | None:
+        """Find the draft that a load names; one on the Hub is fetched."""
+        if where is None:
+            return None
+        listed = [] if is_hub_address(where) else await until_cancelled(self._listed(), cancel)
+        url = self._find(where, listed)
+        if is_hub_address(url):
+            store = await until_cancelled(self._hub.store(url, hub), cancel)
+            await until_cancelled(store.fetch(Meter(meter)), cancel)
+            return store
+        return await self._local_store(url, cancel) if url.startswith(LOCAL) else url
+
+    async def _local_store(self, url: str, cancel: CancelToken) -> Store:
+        from py_runtime.app.kept_files import local_store  # few need it
+
+        return await until_cancelled(local_store(url), cancel)
 
     async def _load_from(self, where: Any, hub: Any, load: "Load") -> Json:
         if isinstance(where, list):
@@ -175,10 +196,7 @@ class Engine:
         if is_hub_address(url):
             return await self._load_from_hub(url, hub, load)
         if url.startswith(LOCAL):
-            from py_runtime.app.kept_files import local_store
-
-            store = await until_cancelled(local_store(url), load.cancel)
-            return await self._load_model(store, url, load)
+            return await self._load_model(await self._local_store(url, load.cancel), url, load)
         path = url.removeprefix(self.site)
         try:
             return await self._load_model(url, path, load)
@@ -231,8 +249,7 @@ class Engine:
                 self._replace_module(None)
             await self._remove(leaving)
             try:
-                wanted = Wanted(load.kernels, load.kv)
-                model = await self._onto_device(load.device, where, wanted, load)
+                model = await self._onto_device(load.device, where, load.wanted, load)
             except AbortedError:  # another load, or unload(), may want the room
                 raise
             except InpageError:
@@ -240,12 +257,12 @@ class Engine:
                 raise
             of_this_load = {"path": path, "from_cache": not load.meter.downloaded}
             described = {**describe_model(model), **of_this_load}
-            self.loaded.add(model, described, wanted, not load.is_restored)
+            self.loaded.add(model, described, load.wanted, not load.is_restored)
             return described
 
     def _freed_by(self, load: "Load") -> int:
         """Return the bytes that models give back to the device that make room for another one."""
-        leaving = [] if load.keep else [one.model.graph for one in self.loaded]
+        leaving = [] if load.keep else [graph for one in self.loaded for graph in one.graphs]
         on_it = (graph for graph in leaving if newest(graph.device) is newest(load.device))
         return sum(graph.memory.peak for graph in on_it)
 
@@ -343,7 +360,7 @@ class Engine:
 
         async with self._changing_alone(replace(load, keep=True)):
             device = newest(load.device)
-            kernels = await choose_kernels(device, notes, load.kernels)
+            kernels = await choose_kernels(device, notes, load.wanted.kernels)
             meter, target = Meter(load.meter), kernels.target
             work = load_pte(files.program, device, files.data, meter=meter, target=target)
             module = await until_cancelled(work, load.cancel)

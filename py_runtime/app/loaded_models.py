@@ -11,7 +11,9 @@ from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError, NoModelError, RequestError
 from py_runtime.base.messages import Message, message
+from py_runtime.graph import Graph
 from py_runtime.model import AnyModel, Encoder
+from py_runtime.model.stores import Store
 
 
 class Wanted(NamedTuple):
@@ -19,6 +21,7 @@ class Wanted(NamedTuple):
 
     kernels: str | None = None
     kv: str | None = None
+    draft: str | Store | None = None
 
 
 NOTHING = Wanted()
@@ -36,6 +39,12 @@ class LoadedModel:
     @property
     def name(self) -> str:
         return self.model.manifest.name
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """Return those that hold its memory: its own, and its draft's."""
+        draft = None if isinstance(self.model, Encoder) else self.model.draft
+        return [self.model.graph, *([] if draft is None else [draft.graph])]
 
     @property
     def is_encoder(self) -> bool:

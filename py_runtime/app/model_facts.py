@@ -37,6 +37,7 @@ def describe_model(model: AnyModel) -> Json:
         "kernels": describe_kernels(model.kernels),
         "kv": describe_caches(model),
         "device": describe_device(model.graph.device),
+        "draft": describe_draft(model),
         "adapters": [],
     }
     return {**described, **in_a_line(model_messages(described))}
@@ -47,6 +48,14 @@ def describe_caches(model: AnyModel) -> Json | None:
     if isinstance(model, Encoder):
         return None
     return {"type": model.caches.name, "chosen": model.caches.why}
+
+
+def describe_draft(model: AnyModel) -> Json | None:
+    """Describe the smaller model that proposes tokens; None: there is none."""
+    if isinstance(model, Encoder) or model.draft is None:
+        return None
+    manifest, held = model.draft.manifest, model.draft.graph.memory.peak
+    return {"name": manifest.name, "size": manifest.size, "gpu_bytes": held}
 
 
 def describe_device(device: Device) -> Json:

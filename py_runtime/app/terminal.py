@@ -17,7 +17,7 @@ from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
 from py_runtime.generation.pieces import Piece
 from py_runtime.gpu import Device
-from py_runtime.model import Model
+from py_runtime.model import Model, load_model, writer
 from py_runtime.model.verify import adapter_name
 
 PROMPT = "> "
@@ -43,10 +43,12 @@ class TerminalChat:
         fields: dict[str, Any],
         adapters: Sequence[tuple[str, float]] = (),
         kv: str | None = None,
+        draft: str | None = None,
     ) -> None:
         self._where = where
         self._adapters = adapters  # paths, and their strengths
         self._kv = kv  # the type of caches
+        self._draft = draft  # the place of a model that proposes tokens
         # Thoughts are shown as they come.
         shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
         self._fields = {**fields, **shown}
@@ -57,7 +59,8 @@ class TerminalChat:
 
     async def run(self, device: Device) -> int:
         tell(f"loading {self._where} on {adapter_name(device)}")
-        model = await Model.load(device, self._where, self._status.show_load, kv=self._kv)
+        show = self._status.show_load
+        model = writer(await load_model(device, self._where, show, kv=self._kv, draft=self._draft))
         self._status.clear()
         if model.caches.said is not None:
             tell(worded(model.caches.said))

@@ -42,7 +42,7 @@ I8 = _dtype("i8", np.int8, np.int8)  # the same, with a sign
 F16 = _dtype("f16", np.float16, np.float16)  # packed scales, and caches of keys and values
 
 # Caches of keys and values alone are held in these: shaders/attention/fragments/cached_*.
-Q8 = _blocks("q8", ("largest", "<f4"), ("shares", "i1", 32))
+Q8 = _blocks("q8", ("range", "<f2"), ("least", "<f2"), ("high", "u1", 32), ("low", "u1", 8))
 Q4 = _blocks("q4", ("step", "<f2"), ("least", "<f2"), ("codes", "u1", 16))
 CACHE_DTYPES = {dtype.name: dtype for dtype in (F32, F16, Q8, Q4)}  # the finest first
 

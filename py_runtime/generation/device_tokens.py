@@ -1,7 +1,7 @@
 """Tokens drawn on the GPU in batches: the next one runs while one is read.
 
-Where the text repeats itself, the next tokens are proposed, and a batch is one call that verifies
-them.
+Where the text repeats itself, or a draft is at hand, the next tokens are proposed, and a batch is
+one call that verifies them.
 """
 
 import asyncio
@@ -12,12 +12,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import GpuOutOfMemoryError
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
 from py_runtime.generation.device_sampler import MAX_DRAWS
+from py_runtime.generation.draft import Draft
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
-from py_runtime.generation.speculation import AUTO, Guesses
-from py_runtime.sampling import SamplingSettings
+from py_runtime.generation.speculation import AUTO, Choice, Guesses
+from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
 IN_FLIGHT = 2
 
@@ -79,20 +81,23 @@ class DeviceTokens:
             in_flight.append(first)
             asked = 1
             mode = self._session.speculation_mode(self._speculate)
-            guesses = Guesses(self._session.speculation, mode, [*self._prompt, *self._drawn])
+            speculation, text = self._session.speculation, [*self._prompt, *self._drawn]
+            guesses = Guesses(speculation, mode, text, self._session.draft is not None)
+            draft = self._own_draft(loop)
             at_most = MAX_DRAWS  # steps of a batch; few where proposals have just come true
             try:
                 while in_flight or asked < wanted:
                     most = min(wanted - asked, self._session.most_verified(position))
-                    proposed = guesses.next_tokens(most)  # they wait for what is in flight
-                    started = time.perf_counter()
+                    choice = guesses.choose(most)  # proposals wait for what is in flight
                     verifying = None
-                    if proposed and not in_flight:
+                    if choice and not in_flight:
+                        proposed = await self._propose(guesses, choice, draft)
+                        started = time.perf_counter()
                         verifying = await self._verify(loop, position, proposed)
-                        proposed = proposed if verifying else []
+                        choice = choice if verifying else None
                     if verifying:
                         in_flight.append(verifying)
-                    while not proposed and asked < wanted and len(in_flight) < max_in_flight:
+                    while not choice and asked < wanted and len(in_flight) < max_in_flight:
                         ahead = wanted - asked
                         steps = min(pace.steps, at_most, ahead)
                         drawing = await self._run(loop, position, steps, ahead)
@@ -106,10 +111,10 @@ class DeviceTokens:
                     now = time.perf_counter()
                     self._session.waited_s += now - waiting_since
                     self._cancel.check()
-                    if verifying:
+                    if choice and verifying:
                         position += len(batch.tokens)
                         asked += len(batch.tokens)
-                        guesses.verified(len(proposed), len(batch.tokens), now - started)
+                        guesses.verified(choice, len(proposed), len(batch.tokens), now - started)
                         pace.begin()
                         at_most = 1
                     else:
@@ -151,9 +156,28 @@ class DeviceTokens:
         states.reach(position + drawing.steps)
         return drawing
 
+    def _own_draft(self, loop: DecodeLoop) -> Draft | None:
+        model = self._session.draft
+        if model is None:
+            return None
+        record, vocabulary = self._session.speculation.draft, loop.sampler.vocabulary
+        return Draft(model, record, self._prompt, self._settings, self._seed, vocabulary)
+
+    async def _propose(self, guesses: Guesses, choice: Choice, draft: Draft | None) -> list[int]:
+        """Return the tokens of a choice."""
+        if draft is None or choice.place is not None:
+            return guesses.look_up(choice)
+        try:
+            answer, draws = self._drawn, self._draws
+            proposed = await draft.propose(answer, draws, choice.count, self._cancel)
+        except (GpuOutOfMemoryError, NoFiniteLogitsError):  # the answer goes on without it
+            proposed = []
+        guesses.has_draft = bool(proposed)
+        return proposed
+
     async def _verify(self, loop: DecodeLoop, position: int, proposed: list[int]) -> Drawing | None:
-        """Start a call that verifies these tokens, if a verifier can be had."""
-        verifier = await self._session.verifier(loop)
+        """Start a call that verifies these tokens, if there are some and a verifier can be had."""
+        verifier = await self._session.verifier(loop) if proposed else None
         if verifier is None:
             return None
         tokens = [self._drawn[-1], *proposed]

@@ -47,6 +47,11 @@ class Clock:
         self._session = session
         self._started = time.perf_counter()
         self._images_before = session.images_s
+        self._counted_before = self._counted()
+
+    def _counted(self) -> tuple[int, int, int]:
+        seen = self._session.speculation
+        return seen.proposed, seen.accepted, seen.draft.proposed
 
     def token(self) -> None:
         usage = self._usage
@@ -68,6 +73,10 @@ class Clock:
         tokens = self._usage.completion_tokens - 1
         if tokens < 1:
             return
+        usage = self._usage
+        usage.proposed_tokens, usage.accepted_tokens, usage.drafted_tokens = (
+            now - before for now, before in zip(self._counted(), self._counted_before, strict=True)
+        )
         seconds = time.perf_counter() - self._first
         self._usage.decode_tokens_per_s = tokens / max(seconds, 1e-9)
         waited = self._session.waited_s - self._waited

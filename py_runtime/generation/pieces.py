@@ -41,6 +41,9 @@ class Usage:
     prefill_tokens_per_s: float | None = None
     decode_tokens_per_s: float | None = None
     work: Work | None = None  # of decoding, by token
+    proposed_tokens: int = 0  # that were verified together with others
+    accepted_tokens: int = 0  # of those, part of the answer
+    drafted_tokens: int = 0  # of those that were proposed, by a draft
     reasoning_tokens: int = 0  # of the completion, about
     sampling: SamplingSettings = field(default_factory=SamplingSettings)  # with the seed used
 

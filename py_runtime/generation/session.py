@@ -70,11 +70,26 @@ class SessionModel(Protocol):
     @property
     def graph(self) -> Graph: ...
 
+    @property
+    def draft(self) -> "DraftModel | None": ...  # which proposes tokens
+
     def recover(self) -> Coroutine[Any, Any, None]:
         """Rebuild the graph on a new device."""
 
     def give_up_device(self) -> Coroutine[Any, Any, None]:
         """Rebuild the graph on the CPU, in place of a GPU that was lost too often."""
+
+
+class DraftModel(Protocol):
+    """The parts of a smaller model that proposals need; it belongs to the model it proposes for."""
+
+    vocabulary: int
+
+    @property
+    def session(self) -> "Session": ...
+
+    @property
+    def context(self) -> int: ...
 
 
 def ignore_progress(done: int, total: int) -> None:
@@ -324,6 +339,10 @@ class Session:
     @property
     def token_rows(self) -> TokenRows | None:
         return self._model.token_rows
+
+    @property
+    def draft(self) -> DraftModel | None:
+        return self._model.draft
 
     @cached_property
     def can_loop(self) -> bool:

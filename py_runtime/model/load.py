@@ -9,6 +9,7 @@ from py_runtime.model.encoder import Encoder, cannot_write
 from py_runtime.model.encoder_folder import EncoderFolder
 from py_runtime.model.model import Model
 from py_runtime.model.stores import Store, open_folder
+from py_runtime.model.with_draft import load_with_draft
 
 AnyModel = Model | Encoder
 
@@ -21,13 +22,21 @@ async def load_model(
     compile_later: bool = False,
     kernels: str | None = None,
     kv: str | None = None,
+    draft: str | Store | None = None,
 ) -> AnyModel:
-    """Load a model as Model.load does, or an encoder."""
+    """Load a model as Model.load does, or an encoder; `draft` is a smaller model to propose tokens.
+
+    The draft is the model's from then on: it is rebuilt and unloaded with it.
+    """
     check_cache_type(kv)
 
     async def load() -> AnyModel:
         meter = Meter(progress)
         store, folder = await open_folder(device, where, meter)
+        if draft is not None:
+            return await load_with_draft(
+                device, store, folder, draft, progress, compile_later, kernels, kv
+            )
         if isinstance(folder, EncoderFolder):
             return await Encoder.load(device, store, folder, meter, compile_later, kernels)
         return await Model.load_opened(device, store, folder, meter, compile_later, kernels, kv)

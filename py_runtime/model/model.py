@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import aside, take_turns, until_cancelled
 from py_runtime.base.errors import (
     AbortedError,
     ContextLengthError,
+    GpuOutOfMemoryError,
     InpageError,
     NoModelError,
     RequestError,
@@ -66,6 +68,15 @@ WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
 
 
+async def tokenizer_of(store: Store, folder: ModelFolder) -> Tokenizer:
+    """Read the tokenizer of what a store has opened."""
+    written = await store.read(folder, TOKENIZER)
+    await take_turns()
+    tokenizer = await aside(True, lambda: Tokenizer.from_json(written))
+    await take_turns()
+    return tokenizer
+
+
 class Model(Overlaid):
     """A model; use `await Model.load(device, where)` with a URL in the page, a folder natively."""
 
@@ -100,6 +111,7 @@ class Model(Overlaid):
         )
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.token_rows = store.token_rows(folder)
+        self.draft: Model | None = None  # which proposes tokens, and goes when this one does
         self.session = Session(self)
         self.changes = ChangedGraph(self)
         self.adapters = Adapters(self)
@@ -156,14 +168,12 @@ class Model(Overlaid):
         compile_later: bool = False,
         wanted_kernels: str | None = None,
         wanted_caches: str | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> "Model":
-        """Load what a store has opened."""
+        """Load what a store has opened, with its tokenizer if that has been read already."""
         decoder_sizes(folder.program)
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
-        written = await store.read(folder, TOKENIZER)
-        await take_turns()
-        tokenizer = await aside(True, lambda: Tokenizer.from_json(written))
-        await take_turns()
+        tokenizer = tokenizer or await tokenizer_of(store, folder)
         config = Config(
             read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
             read_json(CONFIG, await store.read(folder, CONFIG)),
@@ -195,6 +205,20 @@ class Model(Overlaid):
         self._graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
         if self.overlay is not None:
             await until_cancelled(self.overlay.load(self._graph), cancel)
+        if self.draft is not None:
+            await self._rebuild_draft(self.draft, device, cancel)
+
+    async def _rebuild_draft(
+        self, draft: "Model", device: Device, cancel: CancelToken | None
+    ) -> None:
+        """Rebuild the draft beside this model, which goes on alone where there is no room."""
+        draft.session.forget()
+        try:
+            await draft.rebuild(device, cancel=cancel)
+        except GpuOutOfMemoryError:
+            self.draft = None
+            names = {"name": self.manifest.name, "draft": draft.manifest.name}
+            notices.post("memory", message("draft_left_out", **names))
 
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
@@ -501,6 +525,8 @@ class Model(Overlaid):
                     await step(session, cancel)
             finally:
                 self.session = session.begin_anew()
+            if self.draft is not None and not self._asking:
+                await self.draft.warm_up(cancel, with_template=False)
 
     def _warm_template(self) -> None:
         if self.chat_template is not None:
@@ -536,6 +562,8 @@ class Model(Overlaid):
 
     def unload(self) -> None:
         self._gone = True
+        if self.draft is not None:
+            self.draft.unload()
         self._release()
 
     @contextmanager

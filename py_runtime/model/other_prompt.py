@@ -42,6 +42,7 @@ class Twin:
         self.graph: Graph
         self.max_chunk = model.max_chunk
         self.image_rows, self.token_rows = model.image_rows, model.token_rows
+        self.draft: None = None  # the host chooses its tokens
         self.session = Session(self)
 
     async def logits_after(self, tokens: Sequence[int], cancel: CancelToken) -> np.ndarray:

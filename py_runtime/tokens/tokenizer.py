@@ -60,6 +60,12 @@ class Tokenizer:
     def id_of(self, token: str) -> int | None:
         return self._added_ids.get(token, self._model.vocabulary.get(token))
 
+    def share_in_common(self, other: "Tokenizer") -> float:
+        """Return the share of ids that stand for the same token in both, from 0 to 1."""
+        same = sum(other._tokens.get(each) == token for each, token in self._tokens.items())
+        larger = max(len(self._tokens), len(other._tokens), 1)
+        return float(same / larger)
+
     @property
     def control_tokens(self) -> set[str]:
         """The spellings of its special tokens, such as `<|im_end|>`."""

@@ -6,7 +6,7 @@
 // ("a quad") its rows. Loads dominate on software adapters, so every key and value is used for four rows,
 // and every query for sixteen positions. Weighted sums are kept in memory, where they cost one load and
 // store a block, because arrays in registers cannot be indexed.
-// needs: attention/fragments/io, attention/fragments/tiles, loads = attention/fragments/loads_*, mask = attention/fragments/mask_*, score = attention/fragments/score_*
+// needs: attention/fragments/io, attention/fragments/splits, attention/fragments/tiles, loads = attention/fragments/loads_*, mask = attention/fragments/mask_*, score = attention/fragments/score_*
 
 override WORKGROUP: u32 = 32u;
 const BLOCK = 16u;  // positions taken at a time

@@ -2,7 +2,7 @@
 // share a position's score; then each takes a quad of the head's width and every so many positions ("a
 // part"). All loads of a block of positions are issued at once. Without splits the result goes straight to
 // `out`.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/splits, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
 override QUADS: u32 = 16u;  // the head's width / 4

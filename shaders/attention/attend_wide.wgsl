@@ -2,7 +2,7 @@
 // split, a block of positions at a time. Four invocations share a position's scores; for weighted sums an
 // invocation takes a quad of the head's width and every so many positions ("a part"), in registers to the
 // end. Without splits the result goes straight to `out`.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/splits, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
 override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions that are scored at once

@@ -17,6 +17,7 @@ FILES = all_shaders().files
 # What ops launch on GPUs alone: on the CPU they take the kernel after the arrow.
 OF_GPUS = {
     "attention/attend": "attention/attend_wide",
+    "attention/attend_prompt_wide": "attention/attend_wide",
     "attention/attend_row_wide": "attention/attend_wide",
     "attention/qkv_heads_wide": "attention/qkv_heads",
     "attention/reduce": "attention/reduce_wide",

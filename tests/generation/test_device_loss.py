@@ -64,6 +64,7 @@ class FakeModel:
     max_chunk = 4
     has_cpu = False
     image_rows: None = None
+    draft: None = None
     token_rows: TokenRows | None = None
 
     def __init__(

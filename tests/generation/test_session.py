@@ -67,6 +67,7 @@ class FakePace:
 class FakeModel:
     max_chunk = CHUNK
     image_rows: None = None
+    draft: None = None
     token_rows: Any = None
 
     def __init__(self, *, states: bool = False, rings: list[Ring] | None = None) -> None:

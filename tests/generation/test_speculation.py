@@ -179,10 +179,10 @@ def watched(speculation: Speculation, shares: list[bool]) -> Speculation:
 
 
 def test_nothing_is_verified_before_proposals_came_true() -> None:
-    assert watched(Speculation(), [True] * (ENOUGH - 1)).best_size(3, 16) == 1
-    assert watched(Speculation(), [True] * ENOUGH).best_size(3, 16) > 1
-    assert watched(Speculation(), [True] * ENOUGH).best_size(2, 16) == 1, "of other stretches"
-    assert watched(Speculation(), [True, False, False] * ENOUGH).best_size(3, 16) == 1
+    assert watched(Speculation(), [True] * (ENOUGH - 1)).by_text(3, 16).size == 1
+    assert watched(Speculation(), [True] * ENOUGH).by_text(3, 16).size > 1
+    assert watched(Speculation(), [True] * ENOUGH).by_text(2, 16).size == 1, "of other stretches"
+    assert watched(Speculation(), [True, False, False] * ENOUGH).by_text(3, 16).size == 1
 
 
 def test_the_size_follows_from_what_calls_take() -> None:
@@ -192,7 +192,7 @@ def test_the_size_follows_from_what_calls_take() -> None:
         speculation.costs.took_one(0.1)
         for size in (2, 4, 8, 16, 2, 4, 8, 16):  # the first time does not count
             speculation.costs.took(size, 0.1 * (1 + each * (size - 1)))
-        assert speculation.best_size(3, 16) == expected, each
+        assert speculation.by_text(3, 16).size == expected, each
 
 
 def test_a_slow_call_by_chance_is_not_remembered_for_ever() -> None:
@@ -200,7 +200,7 @@ def test_a_slow_call_by_chance_is_not_remembered_for_ever() -> None:
     speculation.costs.took_one(0.1)
     for seconds in (0.0, 2.0):
         speculation.costs.took(4, seconds)
-    tries = [speculation.best_size(3, 16) for _ in range(300)]
+    tries = [speculation.by_text(3, 16).size for _ in range(300)]
     assert tries[0] == 1
     assert tries[-1] > 1
 
@@ -211,10 +211,11 @@ def test_guesses_count_what_would_have_come_true() -> None:
         speculation = Speculation()
         guesses = Guesses(speculation, mode, text[:16])
         guesses.add(text[16:])
-        expected = [] if mode == OFF else text[: len(guesses.next_tokens(16))]
-        assert guesses.next_tokens(16) == expected
-        assert bool(guesses.next_tokens(16)) == (mode == AUTO)
-        assert guesses.next_tokens(1) == []
+        choice = guesses.choose(16)
+        assert (choice is not None) == (mode == AUTO)
+        if choice is not None:
+            assert guesses.look_up(choice) == text[: choice.count]
+        assert guesses.choose(1) is None
 
 
 @pytest.mark.model

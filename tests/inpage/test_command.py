@@ -68,6 +68,15 @@ def test_a_checkout_without_the_packages_says_what_to_run(
     )
 
 
+@pytest.mark.parametrize("name", ["chat", "api"])
+def test_a_bad_draft_is_one_line(name: str, toy_model: Path) -> None:
+    done = run(name, str(toy_model), "--draft", "nowhere", "--device", "cpu")
+    assert done.returncode == 1
+    said = "the draft cannot be loaded: there is no model in nowhere"
+    assert said in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("name", ["chat", "inspect", "verify", "api"])
 def test_a_bad_model_is_one_line(name: str, native: NativeRunner) -> None:
     done = run(name, "nowhere")
@@ -96,7 +105,7 @@ def test_chat_on_the_processor(
     monkeypatch.delenv(DEVICE_VARIABLE)
     asked = run("chat", str(toy_model), *SHORTLY, "--device", "cpu", "--threads", "1")
     assert " on your processor (1 thread)]" in asked.stderr
-    chosen = run("chat", str(toy_model), *SHORTLY)
+    chosen = run("chat", str(toy_model), *SHORTLY, "--draft", str(toy_model))
     assert " on your processor (" in chosen.stderr
     assert " on your processor (" not in on_gpu.stderr
     assert asked.stdout == chosen.stdout == on_gpu.stdout != ""

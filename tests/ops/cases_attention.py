@@ -31,14 +31,13 @@ def as_held(rows: torch.Tensor, kind: str) -> torch.Tensor:
     if kind == "f16":
         return rows.half().float()
     blocks = rows.reshape(*rows.shape[:-2], -1, CACHED_BLOCK)
-    if kind == "q8":
-        largest = blocks.abs().amax(-1, keepdim=True).clamp(min=1e-30)
-        held = torch.round(blocks / largest * 127) / 127 * largest
+    least, top = blocks.amin(-1, keepdim=True), blocks.amax(-1, keepdim=True)
+    if kind == "q8":  # the range is held, in 1023 steps
+        most, step = 1023, (top - least).half().float() / 1023
     else:
-        least = blocks.amin(-1, keepdim=True).half().float()
-        step = ((blocks.amax(-1, keepdim=True) - blocks.amin(-1, keepdim=True)) / 15).half().float()
-        codes = torch.round((blocks - least) / step.clamp(min=1e-30)).clamp(0, 15)
-        held = codes * step + least
+        most, step = 15, ((top - least) / 15).half().float()
+    least = least.half().float()
+    held = torch.round((blocks - least) / step.clamp(min=1e-33)).clamp(0, most) * step + least
     return held.reshape(rows.shape)
 
 
@@ -151,6 +150,8 @@ def cached_cases() -> Iterator[Case]:
     graph = CachedAttention("sdpa_with_kv_cache wide heads", 5, 1, 512, tokens=150, context=330)
     calls = [(150, 0), (150, 150), (1, 300), (7, 301), (1, 329), (1, 40), (3, 41), (1, 255)]
     yield prefills_and_decodes(graph, calls)
+    graph = CachedAttention("sdpa_with_kv_cache prompts", 32, 16, 20, tokens=70, context=100)
+    yield prefills_and_decodes(graph, [(70, 0), (30, 70), (1, 99), (64, 5), (70, 30)])
     # The third call would not fit with the second's tokens: positions and shapes change together.
     for start in ("symint", "select"):
         graph = CachedAttention(
@@ -267,30 +268,39 @@ def masked_cases() -> Iterator[Case]:
             yield masked_case(mask_dims, dtype is BOOL, width=16)
     yield masked_case(None, False, width=10)
     yield masked_case((0, 0), False, width=10)
+    # With so many rows, tiles are large on GPUs.
+    yield masked_case((2, 16, 0, 0), False, width=36, heads=16, queries=70)
+    yield masked_case(None, False, width=256, heads=16, queries=70)
 
 
-def masked_case(mask_dims: tuple[int, ...] | None, is_bool: bool, width: int) -> Case:
+def masked_case(
+    mask_dims: tuple[int, ...] | None,
+    is_bool: bool,
+    width: int,
+    heads: int = 6,
+    queries: int = 21,
+) -> Case:
     """Make a case; the zeros of the last two mask_dims stand for the queries and the keys."""
-    queries, keys = 21, 37
+    keys, kv_heads = 2 * queries - 5, heads // 2
     generator = torch.Generator().manual_seed(37)
     writer = ProgramWriter()
-    q = writer.input("q", (2, 6, queries, width), F32, dynamic=(2,))
-    k, v = (writer.input(name, (2, 3, keys, width), F32, dynamic=(2,)) for name in "kv")
+    q = writer.input("q", (2, heads, queries, width), F32, dynamic=(2,))
+    k, v = (writer.input(name, (2, kv_heads, keys, width), F32, dynamic=(2,)) for name in "kv")
     mask = None
     if mask_dims:
         rank = len(mask_dims)
         most = with_live(mask_dims, queries, keys)
         dynamic = tuple(axis for axis in (rank - 2, rank - 1) if not mask_dims[axis])
         mask = writer.input("mask", most, BOOL if is_bool else F32, dynamic=dynamic)
-    out = writer.tensor((2, 6, queries, width), F32)
+    out = writer.tensor((2, heads, queries, width), F32)
     writer.op("et_vk.sdpa.default", q, k, v, mask, None, out)
     writer.output(out)
     kind = f"{'bool' if is_bool else 'float'} mask {list(mask_dims)}" if mask_dims else "no mask"
     case = Case(f"sdpa width {width} {kind}", writer, ATTENTION_EXACTLY)
     for live_queries, live_keys in ((queries, keys), (1, 5), (5, 1), (20, 33), (queries, keys)):
         q, k, v = (
-            torch.randn(2, heads, size, width, generator=generator)
-            for heads, size in ((6, live_queries), (3, live_keys), (3, live_keys))
+            torch.randn(2, count, size, width, generator=generator)
+            for count, size in ((heads, live_queries), (kv_heads, live_keys), (kv_heads, live_keys))
         )
         bias = torch.zeros(())
         if mask_dims:

@@ -131,6 +131,7 @@ LONG = [(1, FAR), (1, FAR + 1), (17, 300), (1, 640)]
 
 # Rings are as long as they must be, and as calls go back they find what they still hold.
 AROUND = [(40, 0), (1, 40), (40, 41), (1, 81), (24, 49), (40, 73), (1, 113), (40, 114), (7, 120)]
+PROMPTS = [(70, 0), (70, 70), (1, 140), (66, 141), (70, 140)]
 FAR_AROUND = [(1, FAR), (1, FAR + 1), (17, 500), (1, 517)]
 
 
@@ -148,3 +149,6 @@ def cases() -> Iterator[Case]:
     yield window_case(4, 2, 16, 160, AROUND, window=None, images=images)
     yield window_case(4, 2, 16, 160, AROUND, window=9, rows=9 + 40 - 1, images=images)
     yield window_case(2, 1, 8, 700, FAR_AROUND, window=300, rows=300 + 17 - 1, filled=FAR)
+    # So many rows that tiles are large on GPUs.
+    yield window_case(32, 16, 8, 300, PROMPTS, window=37, softcap=2.0, rows=106, has_sinks=True)
+    yield window_case(32, 16, 8, 300, PROMPTS, window=None, images=[33, 70, 0, 7, 0])

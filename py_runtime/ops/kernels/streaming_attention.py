@@ -11,7 +11,7 @@ from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.kv_caches import plugs_of_cache
-from py_runtime.ops.kernels.workgroups import usual_workgroup
+from py_runtime.ops.kernels.workgroups import is_roomy, usual_workgroup
 from py_runtime.ops.registry import Op
 
 TILE_ROWS = figures_of("attention/fragments/tiles")["TILE_ROWS"]
@@ -61,6 +61,11 @@ ENDLESS = 2**31  # positions, more than any context has
 # are 64 wide, and 5 to 18 % where they are 256 wide.
 ROW_PARTS = 32
 MAX_ROW_QUADS = 128  # as many as the smallest workgroup has invocations
+PROMPT = "attention/attend_prompt_wide"
+FIGURES = figures_of(PROMPT)
+# Tiles of so many rows from which on they are used: fewer would leave a large GPU idle, where
+# tiles of TILE_ROWS rows are cut into splits.
+MIN_PROMPT_TILES = 32
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,18 @@ class Problem:
     @property
     def tiles_of_head(self) -> int:
         return ceil_div(self.tokens * self.group, TILE_ROWS)
+
+    @property
+    def prompt_tiles(self) -> int:
+        """Return the number of tiles of the kernel for many tokens."""
+        rows = self.tokens * self.group
+        return self.batches * self.kv_heads * ceil_div(rows, FIGURES["ROWS"])
+
+    @property
+    def is_prompt(self) -> bool:
+        """Say whether rows of queries fill enough of these tiles to keep a device busy."""
+        rows = self.batches * self.kv_heads * self.tokens * self.group
+        return rows >= MIN_PROMPT_TILES * FIGURES["ROWS"]
 
     @property
     def tiles(self) -> int:
@@ -169,6 +186,7 @@ class StreamingAttention:
                 constants=constants,
             )
         self.attend_row = self._declare_row_kernel(op, most, final_plugs, final_bind)
+        self.attend_prompt = self._declare_prompt_kernel(op, most, final_plugs, final_bind)
         self.reduce = op.launch(
             self.variant.reduce,
             plugs=self.sink_plugs,
@@ -210,6 +228,22 @@ class StreamingAttention:
             constants={"QUADS": most.width // 4, "WORKGROUP": workgroup},
         )
 
+    def _declare_prompt_kernel(
+        self, op: "Op", most: Problem, plugs: dict[str, str], bind: dict[str, Bindable]
+    ) -> Launch | None:
+        """Declare the kernel for many tokens, whose tiles take more of a workgroup's memory."""
+        quads = most.width // 4
+        takes = self.variant is PER_WORKGROUP and is_roomy(op.builder.limits)
+        if not takes or quads > FIGURES["MAX_QUADS"] or not most.is_prompt:
+            return None
+        at_once = min(FIGURES["POSITIONS"], FIGURES["VALUES"] // quads)
+        return op.launch(
+            PROMPT,
+            plugs={slot: plug for slot, plug in plugs.items() if slot != "lanes"},
+            bind={name: bound for name, bound in bind.items() if name not in ("sums", "stats")},
+            constants={"QUADS": quads, "AT_ONCE": 1 << (at_once.bit_length() - 1)},
+        )
+
     def splits_of_one(self, problem: Problem) -> int:
         """Return the number of splits of one token's attention over a long context."""
         tiles = problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS)
@@ -245,7 +279,8 @@ class StreamingAttention:
         # One token's rows take a workgroup each wherever there is a kernel for that.
         is_row = self.attend_row is not None and problem.tokens == 1
         variant = PER_WORKGROUP if is_row else self.variant
-        splits = self.splits(variant, problem.tiles, min(context, walked))
+        is_prompt = self.attend_prompt is not None and problem.is_prompt
+        splits = 1 if is_prompt else self.splits(variant, problem.tiles, min(context, walked))
         sizes = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
@@ -269,7 +304,7 @@ class StreamingAttention:
             "together": together,
         }
         chosen, groups = self._choose(problem, splits)
-        for attend in (self.attend, self.attend_row):
+        for attend in (self.attend, self.attend_row, self.attend_prompt):
             if attend is not None and attend is not chosen:
                 attend.skip()
         if variant is PER_WORKGROUP:
@@ -285,6 +320,8 @@ class StreamingAttention:
 
     def _choose(self, problem: Problem, splits: int) -> tuple[Launch, int]:
         """Return the kernel for this many tokens, and its workgroups or, per invocation, lanes."""
+        if self.attend_prompt is not None and problem.is_prompt:
+            return self.attend_prompt, problem.prompt_tiles
         by_rows = problem.tokens == 1 and (splits == 1 or self.variant is not PER_WORKGROUP)
         if self.attend_row is not None and by_rows:
             return self.attend_row, splits * problem.batches * problem.heads

@@ -34,8 +34,13 @@ fn cached_word(quad: u32) -> u32 {
   return 1u + quad % 4u;
 }
 
+// There is no more of it.
+fn cached_rest(quad: u32) -> u32 {
+  return 0u;
+}
+
 // A quad of a block's values, from the block's first word and the one that has it.
-fn cached_quad(first: u32, word: u32, quad: u32) -> vec4f {
+fn cached_quad(first: u32, word: u32, rest: u32, quad: u32) -> vec4f {
   let held = unpack2x16float(first);
   let codes = vec4u(word >> (quad / 4u * 4u)) >> vec4u(0, 8, 16, 24);
   return vec4f(codes & vec4u(15)) * held.x + held.y;

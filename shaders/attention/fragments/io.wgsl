@@ -1,5 +1,5 @@
-// The parameters and outputs of the attention kernels; attend.wgsl explains the tiles.
-// needs: attention/fragments/tiles
+// The parameters of the attention kernels, and their tiles, which attend.wgsl explains.
+// needs: nothing
 
 struct Params {
   mask_strides: vec4u,  // batch, head, query, key; see mask_tensor
@@ -31,7 +31,4 @@ struct Tile {
   tokens: vec4u,
 }
 
-// sums: [splits, heads, tiles, quads]; stats: [splits, heads, tiles].
-@group(0) @binding(0) var<storage, read_write> sums: array<mat4x4f>;
-@group(0) @binding(1) var<storage, read_write> stats: array<Stats>;
-@group(0) @binding(2) var<uniform> params: Params;
+@group(0) @binding(0) var<uniform> params: Params;

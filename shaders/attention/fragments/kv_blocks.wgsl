@@ -9,11 +9,11 @@ const QUADS_OF_BLOCK = 8u;
 fn key_quad(at: u32) -> vec4f {
   let block = at / QUADS_OF_BLOCK * CACHED_WORDS;
   let quad = at % QUADS_OF_BLOCK;
-  return cached_quad(k[block], k[block + cached_word(quad)], quad);
+  return cached_quad(k[block], k[block + cached_word(quad)], k[block + cached_rest(quad)], quad);
 }
 
 fn value_quad(at: u32) -> vec4f {
   let block = at / QUADS_OF_BLOCK * CACHED_WORDS;
   let quad = at % QUADS_OF_BLOCK;
-  return cached_quad(v[block], v[block + cached_word(quad)], quad);
+  return cached_quad(v[block], v[block + cached_word(quad)], v[block + cached_rest(quad)], quad);
 }

@@ -1256,6 +1256,7 @@ export const messages = {
   device_lost: "{reason}. Sie wird wieder geöffnet, und es geht dort weiter, wo es aufhörte.",
   device_recovered: "Das Rechnen geht weiter; nichts ging verloren.",
   caches_in_less: "Der Speicher ist knapp: {name} behält den Kontext als {kv} statt als {usual}, was ungenauer ist.",
+  draft_left_out: "{name} macht ohne sein Entwurfsmodell {draft} weiter: Für beide ist kein Platz.",
   moved_to_processor: "Die Grafikkarte fiel zu oft aus: Dein Prozessor ({threads} {threads:Thread|Threads}) macht von hier an weiter.",
   processor: "dein Prozessor ({threads} {threads:Thread|Threads})",
 

@@ -82,6 +82,7 @@ export const messages = {
   device_lost: "{reason}. Opening it again and continuing where it stopped.",
   device_recovered: "The device is back; nothing was lost.",
   caches_in_less: "Memory is short: {name} keeps its context as {kv} instead of {usual}, which is less exact.",
+  draft_left_out: "{name} goes on without its draft {draft}: there is no room for both.",
   moved_to_processor: "The graphics card was lost too often: your processor ({threads} {threads:thread|threads}) goes on from here.",
   processor: "your processor ({threads} {threads:thread|threads})",
 

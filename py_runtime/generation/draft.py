@@ -1,0 +1,100 @@
+"""A smaller model that proposes the next tokens: those that it would write itself.
+
+It draws them with the settings and the random numbers that the answer's own model will draw with,
+so that both choose alike wherever they expect alike. Its caches follow the answer: what did not
+come true is cut back before the next proposals.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
+from py_runtime.generation.decode_loop import Drawing
+from py_runtime.generation.session import DraftModel, ignore_progress
+from py_runtime.generation.speculation import DraftRecord
+from py_runtime.generation.verifier import MOST_TOKENS
+from py_runtime.sampling import SamplingSettings
+
+UNKNOWN = 0  # stands for tokens that the draft's vocabulary lacks
+
+
+class Draft:
+    """The proposals of a smaller model for one answer."""
+
+    def __init__(
+        self,
+        model: DraftModel,
+        record: DraftRecord,
+        prompt: Sequence[int],
+        settings: SamplingSettings,
+        seed: int,
+        vocabulary: int,
+    ) -> None:
+        """`vocabulary`: the size of that of the answer's own model."""
+        self._model = model
+        self._record = record
+        self._seed = seed
+        self._vocabulary = vocabulary
+        self._prompt = self._known(prompt)
+        bias = {
+            token: value for token, value in settings.logit_bias.items() if token < model.vocabulary
+        }
+        self._settings = replace(settings, logit_bias=bias)
+
+    def _known(self, tokens: Sequence[int]) -> list[int]:
+        most = self._model.vocabulary
+        return [token if token < most else UNKNOWN for token in tokens]
+
+    async def propose(
+        self, answer: Sequence[int], draws: int, count: int, cancel: CancelToken
+    ) -> list[int]:
+        """Return at most `count` tokens to follow the answer so far.
+
+        `draws` are the random numbers that it has used. Its context, a cache that is a ring, and a
+        token that the answer's own model does not know make it fewer.
+        """
+        session, model = self._model.session, self._model
+        text = [*self._prompt, *self._known(answer)]
+        room = model.context - len(text)
+        count = min(count, room, session.most_verified(len(text) - 1))
+        if room < 1:
+            return []
+        missing = len(text) - session.reusable(text)
+        started = time.perf_counter()
+        await session.compute_after(text, cancel, ignore_progress)
+        drawn = await self._draw(text, draws, count, cancel)
+        if missing <= MOST_TOKENS:  # else it has read a prompt, or what was written without it
+            self._record.took(count, time.perf_counter() - started)
+        wrong = (at for at, token in enumerate(drawn) if token >= self._vocabulary)
+        return drawn[: next(wrong, count)]
+
+    async def _draw(
+        self, text: list[int], draws: int, count: int, cancel: CancelToken
+    ) -> list[int]:
+        """Draw from the logits just computed, and decode on."""
+        session = self._model.session
+        loop = await session.decode_loop()
+        answer = text[len(self._prompt) :]
+        in_flight: list[Drawing] = []
+        drawn: list[int] = []
+        try:
+            async with session.graph.lock:
+                in_flight.append(
+                    loop.first(self._settings, self._prompt, answer, self._seed, draws)
+                )
+                session.windows.write(len(text) + count - 1)
+                position, left = len(text), count - 1
+                while left:
+                    drawing = loop.run(position, left)
+                    in_flight.append(drawing)
+                    position, left = position + drawing.steps, left - drawing.steps
+            while in_flight:
+                drawn += (await until_cancelled(in_flight[0].batch(), cancel)).tokens
+                del in_flight[0]
+        finally:
+            for drawing in in_flight:
+                drawing.leave()
+        session.tokens += drawn[:-1]
+        return drawn
