@@ -112,9 +112,11 @@ class DeviceTokens:
                     self._session.waited_s += now - waiting_since
                     self._cancel.check()
                     if choice and verifying:
+                        await self._settle(loop, position, len(proposed) + 1, batch)
                         position += len(batch.tokens)
                         asked += len(batch.tokens)
-                        guesses.verified(choice, len(proposed), len(batch.tokens), now - started)
+                        taken = time.perf_counter() - started
+                        guesses.verified(choice, len(proposed), len(batch.tokens), taken)
                         pace.begin()
                         at_most = 1
                     else:
@@ -182,13 +184,36 @@ class DeviceTokens:
             return None
         tokens = [self._drawn[-1], *proposed]
         inputs = await self._session.inputs(tokens, position)
+        states, copies = self._session.states, self._session.graph.state_copies
+        if copies is not None:
+            states.keep_batch(copies)
+        states.leave()
         self._session.windows.write(position + len(tokens))
         return verifier.run(tokens, inputs)
+
+    async def _settle(self, loop: DecodeLoop, position: int, computed: int, batch: Batch) -> None:
+        """Take back what so many tokens from a position left in states, if not all came true.
+
+        Then those that did are computed again, from where the states were before the call.
+        """
+        states, copies = self._session.states, self._session.graph.state_copies
+        if copies is not None and len(batch.tokens) < computed:
+            verifier = await self._session.verifier(loop)
+            assert verifier is not None, "it has just computed them"
+            states.go_back(copies, position)
+            states.leave()
+            fed = self._fed(batch)
+            await verifier.compute(await self._session.inputs(fed, position))
+        states.reach(position + len(batch.tokens))
+
+    def _fed(self, batch: Batch) -> list[int]:
+        """Return the tokens that were computed for these to be drawn."""
+        return [*self._drawn[-1:], *batch.tokens[:-1]]
 
     def _take(self, batch: Batch) -> None:
         """Record what the cache holds now: all tokens that were drawn except the last."""
         self._draws = batch.draws
-        fed = [*self._drawn[-1:], *batch.tokens[:-1]]
+        fed = self._fed(batch)
         self._session.tokens += fed
         self._session.computed_tokens += len(fed)
         self._drawn += batch.tokens

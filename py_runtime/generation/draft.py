@@ -70,6 +70,14 @@ class Draft:
         wrong = (at for at, token in enumerate(drawn) if token >= self._vocabulary)
         return drawn[: next(wrong, count)]
 
+    def _leave_place(self, position: int, tokens: int) -> None:
+        """Prepare for going back to a position, behind which so many tokens are computed."""
+        session = self._model.session
+        session.windows.write(position + tokens)
+        if session.graph.state_copies is not None:
+            session.states.keep_batch(session.graph.state_copies)
+        session.states.reach(position + tokens)
+
     async def _draw(
         self, text: list[int], draws: int, count: int, cancel: CancelToken
     ) -> list[int]:
@@ -84,7 +92,7 @@ class Draft:
                 in_flight.append(
                     loop.first(self._settings, self._prompt, answer, self._seed, draws)
                 )
-                session.windows.write(len(text) + count - 1)
+                self._leave_place(len(text), count - 1)
                 position, left = len(text), count - 1
                 while left:
                     drawing = loop.run(position, left)

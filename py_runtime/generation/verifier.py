@@ -59,19 +59,27 @@ class Verifier:
         graph.arena.uploaded()
         return Drawing(count, self._sampler.vocabulary, state)
 
+    async def compute(self, inputs: Sequence[np.ndarray]) -> None:
+        """Compute these inputs for what they leave in caches and states, and wait for that."""
+        graph = self.graph
+        writes = graph.resized(inputs)
+        graph.device.submit(graph.plan, graph.live_counts(()), writes)
+        graph.arena.uploaded()
+        await graph.finish()
+
     def unload(self) -> None:
         self.graph.device.release([self._plan])
         self.graph.unload()
 
 
 def can_verify(graph: Graph) -> bool:
-    """Return whether tokens that a model does not write can be taken back, and all have logits.
+    """Return whether all tokens of a call can have logits.
 
-    States that sum up all tokens cannot be cut back. What lies over a model's own graph (adapters,
-    steering, ops and kernels of the user's) was built for one token's logits.
+    What lies over a model's own graph (adapters, steering, ops and kernels of the user's) was built
+    for one token's logits.
     """
     is_own = graph.base is None and graph.variant is None
-    return is_own and graph.state_copies is None and with_all_logits(graph.written) is not None
+    return is_own and with_all_logits(graph.written) is not None
 
 
 def give_all_logits(program: Program, target: KernelTarget) -> Program:

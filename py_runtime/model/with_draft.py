@@ -15,7 +15,6 @@ from py_runtime.base.sizes import in_words
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.generation.verifier import with_all_logits
 from py_runtime.gpu import Device
-from py_runtime.graph.carried_states import carried_states
 from py_runtime.model.encoder_folder import EncoderFolder
 from py_runtime.model.model import Model, tokenizer_of
 from py_runtime.model.requirements import bytes_on_cpu
@@ -66,8 +65,8 @@ def _verifying(folder: ModelFolder | EncoderFolder) -> ModelFolder:
         why = "it makes vectors of texts and writes none"
     elif isinstance(folder, SeeingFolder):
         why = "it sees images"
-    elif carried_states(folder.program) or with_all_logits(folder.program) is None:
-        why = "it has states that sum up the text so far, and cannot take tokens back"
+    elif with_all_logits(folder.program) is None:
+        why = "its program does not give the logits of several tokens"
     else:
         return folder
     raise RequestError(f"{folder.manifest.name} takes no draft: {why}", "draft")
@@ -86,8 +85,8 @@ async def _opened(device: Device, draft: str | Store, meter: Meter) -> tuple[Sto
         raise RequestError(f"{name} cannot be a draft: it writes no texts", "draft")
     if isinstance(folder, SeeingFolder):
         raise RequestError(f"{name} cannot be a draft: it sees images", "draft")
-    if carried_states(folder.program) or store.token_rows(folder) is not None:
-        fault = "it cannot take tokens back, or reads rows of tokens from outside the device"
+    if store.token_rows(folder) is not None:
+        fault = "it reads rows of tokens from outside the device"
         raise RequestError(f"{name} cannot be a draft: {fault}", "draft")
     return store, folder
 

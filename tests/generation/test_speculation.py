@@ -14,6 +14,7 @@ from gguf import GGMLQuantizationType as Kind
 from py_runtime.generation import session
 from py_runtime.generation.proposals import Lookup
 from py_runtime.generation.speculation import AUTO, ENOUGH, OFF, Guesses, Speculation
+from py_runtime.generation.verifier import MOST_TOKENS
 from py_runtime.gpu.kernel_target import HALVES, KernelTarget
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.generation.conftest import Toy
@@ -27,7 +28,7 @@ GREEDY = {"temperature": 0, "max_tokens": 150, "ignore_eos": True}
 DRAWN = {"temperature": 0.7, "top_p": 0.9, "seed": 11, "max_tokens": 60, "ignore_eos": True}
 PASSAGE = "The ferry leaves at seven in the morning. Tickets are sold at the small blue kiosk. "
 STORY = "The lighthouse keeper had not spoken to anyone for a year when"
-FAMILIES = {"gemma 3": True, "gemma 4": True, "gpt-oss": True, "lfm2": False, "qwen3.5": False}
+FAMILIES = ("gemma 3", "gemma 4", "gpt-oss", "lfm2", "qwen3.5", "falcon-h1")
 # Among three tokens, what was proposed often comes true by chance, and often does not.
 OF_THREE = {**DRAWN, "max_tokens": 90, "logit_bias": {"7": 50, "8": 50, "9": 50}}
 PENALTIES = {"repetition_penalty": 1.05, "frequency_penalty": 0.1, "logit_bias": {"7": 2}}
@@ -89,15 +90,36 @@ def test_where_a_few_tokens_are_slow_or_less_exact_it_waits_to_be_asked(
 @pytest.mark.torch
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kinds_of_layers(family: str, cpu: CpuRunner, tmp_path: Path) -> None:
-    """Rings and experts are verified; what cannot be cut back is not."""
+    """Rings are not outgrown, and states that cannot be cut back are restored."""
     path = tmp_path / "x.gguf"
     write_gguf(path, family, ARCHITECTURES[family], Kind.F32)
     data = np.frombuffer(path.read_bytes(), np.uint8)
     steps = [{"prompt": REPEATING, "fields": OF_THREE}]
     (found,) = cpu.run(CASES, "both_ways_of", data=data, steps=steps)
     check_alike(found)
-    proposed, _ = found["verified"]["verified"]
-    assert (proposed > 20) == FAMILIES[family]
+    proposed, accepted = found["verified"]["verified"]
+    assert 5 < accepted < proposed
+
+
+@pytest.mark.torch
+def test_a_chat_goes_on_behind_proposals(cpu: CpuRunner, tmp_path: Path) -> None:
+    """States that cannot be cut back stand where the answer ended."""
+    path, more = tmp_path / "x.gguf", OTHER[:20]
+    write_gguf(path, "lfm2", ARCHITECTURES["lfm2"], Kind.F32)
+    fields = {**OF_THREE, "speculate": True}
+    first, goes_on, fresh = cpu.run(
+        "tests.generation.state_cases",
+        "turns",
+        data=np.frombuffer(path.read_bytes(), np.uint8),
+        steps=[
+            {"prompt": REPEATING, "fields": fields},
+            {"after": 0, "more": more, "fields": fields},
+            {"after": 0, "more": more, "fields": fields, "forget": True},
+        ],
+    )
+    held = len(first["given"]) + len(first["tokens"]) - 1
+    assert held - MOST_TOKENS <= goes_on["usage"]["cached_tokens"] <= held
+    assert goes_on["tokens"] == fresh["tokens"]
 
 
 @pytest.mark.torch
