@@ -26,7 +26,7 @@ NOTES = f"{ANSWERS}.map(answer => answer.querySelector('.note').textContent)"
 # Whatever the toy says: its answers are long enough for a Stop, and no longer.
 TALK = """const {completions} = inpage.chat;
 const create = completions.create;
-completions.create = request => create({...request, ignore_eos: true, max_tokens: 20});"""
+completions.create = request => create({...request, ignore_eos: true, max_tokens: 60});"""
 
 # A file for one of the page's fields.
 GIVE = """const [field, name, base64] = given;
@@ -106,7 +106,7 @@ def test_a_question_is_answered_and_stop_ends_an_answer(site: Site) -> None:
     firefox = site.firefox
     firefox.run(TALK)
     firefox.type("#draft", f"Am I heard?{ENTER}")
-    firefox.until(f"{NOTES}[0]?.includes('20 tokens')")
+    firefox.until(f"{NOTES}[0]?.includes('60 tokens')")
     site.python(PAUSE)
     firefox.type("#draft", f"Go on and on{ENTER}")
     firefox.until("document.querySelector('#stop').checkVisibility()")
@@ -136,7 +136,7 @@ def test_hostile_texts_hold_nothing_up_and_open_again(site: Site) -> None:
     firefox.run(TALK)
     firefox.click("#newChat")
     firefox.type("#draft", f"Still there?{ENTER}")
-    firefox.until(f"{NOTES}.at(-1)?.includes('20 tokens')")
+    firefox.until(f"{NOTES}.at(-1)?.includes('60 tokens')")
 
 
 def test_hostile_pdf_files_hold_nothing_up(site: Site) -> None:
@@ -157,7 +157,7 @@ def test_hostile_pdf_files_hold_nothing_up(site: Site) -> None:
         give(site, "#attachFiles", name, content)
         firefox.until(f"{ATTACHED}.startsWith('{name} · ')")
         firefox.type("#draft", f"Sum it up{ENTER}")
-        firefox.until(f"{NOTES}.at(-1)?.includes('20 tokens')")
+        firefox.until(f"{NOTES}.at(-1)?.includes('60 tokens')")
         firefox.click(".question .file .open")
         firefox.until(f"document.querySelector('#readerText').innerText.includes('{text}')")
         firefox.click("#reader form button")
@@ -201,7 +201,7 @@ def test_without_webgpu_the_processor_answers(
         firefox.until("document.body.dataset.model === 'ready'")
         firefox.run(TALK)
         firefox.type("#draft", f"Am I heard?{ENTER}")
-        firefox.until(f"{NOTES}[0]?.includes('20 tokens')")
+        firefox.until(f"{NOTES}[0]?.includes('60 tokens')")
         greedy = greedy_of(toy_model)
         assert firefox.run(ASK.replace("engine.", "inpage."), greedy.prompt) == greedy.tokens
 
