@@ -147,7 +147,7 @@ def test_from_a_gguf_natively(family: str, tmp_path: Path, native: NativeRunner)
 
 @pytest.mark.parametrize("family", IN_THE_PAGE)
 def test_from_a_gguf_in_the_page(family: str, tmp_path: Path, in_page: Runner) -> None:
-    """In the page what a file gives and what it is asked pass through another bridge."""
+    """Ask the page, where files pass through another bridge."""
     data = gguf_of(family, tmp_path / "x.gguf")
     found = in_page.run(
         "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
