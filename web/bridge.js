@@ -6,6 +6,7 @@ import { createFiles } from "./bridge/files.js";
 import { createHeap } from "./bridge/heap.js";
 import { createObjects } from "./bridge/objects.js";
 import { createReplay } from "./bridge/replay.js";
+import { turn } from "./bridge/turn.js";
 
 export { BridgeFault };
 
@@ -31,6 +32,7 @@ export function createBridge() {
     ...counted({ ...gpu.calls, ...objectCalls, ...replayCalls, ...fileCalls }),
     calls: 0,
     requestAdapter: gpu.requestAdapter,
+    turn: () => new Promise((turned) => { turn(() => turned(null)); }),
     attachHeap: (/** @type {() => ArrayBuffer} */ getter) => { heap.buffer = getter; },
     given,
     /** The CPU's half, for whoever wants it. */

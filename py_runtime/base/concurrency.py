@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from py_runtime.base.cancel import CancelToken
@@ -13,6 +14,14 @@ T = TypeVar("T")
 STRETCH = 0.01  # seconds of work in one go: to stop takes the event loop several turns
 
 _turned = 0.0  # when the event loop was let turn
+# How it is let turn; in the page the bridge has another way.
+_turn: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
+
+
+def turn_by(way: Callable[[], Awaitable[None]]) -> None:
+    """Let the event loop turn in another way from now on."""
+    global _turn
+    _turn = way
 
 
 async def aside(is_long: bool, work: Callable[[], T]) -> T:
@@ -31,7 +40,7 @@ async def take_turns() -> None:
     """
     global _turned
     if time.perf_counter() - _turned >= STRETCH:
-        await asyncio.sleep(0)
+        await _turn()
         _turned = time.perf_counter()
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from inpage_bridge import bridge  # registered by web/worker.js, or by own_bridge.py
 from pyodide.ffi import JsException
 
+from py_runtime.base.concurrency import turn_by
 from py_runtime.base.errors import (
     GpuDeviceLostError,
     GpuError,
@@ -57,6 +58,14 @@ async def answer_of(
     except asyncio.CancelledError:
         answer.add_done_callback(lambda done: done.exception() or (undo and undo(done.result())))
         raise
+
+
+async def _turn() -> None:
+    """Let the worker hear all that it was told: Python's own turns can come before its messages."""
+    await answer_of(bridge.turn())
+
+
+turn_by(_turn)
 
 
 def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from py_runtime.base.concurrency import take_turns
 from py_runtime.base.file_blocks import BLOCK_UNIT
 from py_runtime.base.patience import Pace
 from py_runtime.base.shapes import round_up
@@ -41,6 +42,7 @@ class Stream:
 
     async def next_block(self, memory: np.ndarray) -> np.ndarray:
         """Read the next bytes into the beginning of `memory`, by BLOCK_UNIT; none at the end."""
+        await take_turns()
         promise = bridge.readBlock(self._handle, address_of(memory), memory.nbytes)
         return memory[: await answer_of(promise)]
 

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.errors import GpuOutOfMemoryError
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
 from py_runtime.generation.device_sampler import MAX_DRAWS
@@ -56,7 +57,7 @@ class DeviceTokens:
             return
         so_far = [*self._prompt, *self._drawn]
         await self._session.compute_after(so_far, self._cancel, on_prefill)
-        loop = await self._session.decode_loop()
+        loop = await until_cancelled(self._session.decode_loop(), self._cancel)
         async with aclosing(self._from(loop, len(so_far))) as batches:
             async for tokens in batches:
                 yield [Drawn(token) for token in tokens]
@@ -179,7 +180,9 @@ class DeviceTokens:
 
     async def _verify(self, loop: DecodeLoop, position: int, proposed: list[int]) -> Drawing | None:
         """Start a call that verifies these tokens, if there are some and a verifier can be had."""
-        verifier = await self._session.verifier(loop) if proposed else None
+        if not proposed:
+            return None
+        verifier = await until_cancelled(self._session.verifier(loop), self._cancel)
         if verifier is None:
             return None
         tokens = [self._drawn[-1], *proposed]

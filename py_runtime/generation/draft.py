@@ -83,7 +83,7 @@ class Draft:
     ) -> list[int]:
         """Draw from the logits just computed, and decode on."""
         session = self._model.session
-        loop = await session.decode_loop()
+        loop = await until_cancelled(session.decode_loop(), cancel)
         answer = text[len(self._prompt) :]
         in_flight: list[Drawing] = []
         drawn: list[int] = []

@@ -40,8 +40,12 @@ class Verifier:
         at = base.passes.index(ring_caches.run) + 1 if ring_caches.run in base.passes else 0
         passes: list[Pass] = [*base.passes[:at], give_all_logits, *base.passes[at:]]
         graph = await Graph.load(base.device, base.written, {}, passes=passes, base=base)
-        step = await sampler.step_from(graph.buffer(graph.program.outputs[LOGITS]))
-        return cls(graph, sampler, step)
+        try:
+            step = await sampler.step_from(graph.buffer(graph.program.outputs[LOGITS]))
+            return cls(graph, sampler, step)
+        except BaseException:
+            graph.unload()
+            raise
 
     def run(self, tokens: Sequence[int], inputs: Sequence[np.ndarray]) -> Drawing:
         """Compute these tokens, which the graph's inputs are for, and draw after each.

@@ -1,13 +1,17 @@
 """Answers with and without proposals, on behalf of test_speculation.py."""
 
+import asyncio
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
+from py_runtime.base.cancel import CancelToken
+from py_runtime.generation.device_sampler import DeviceSampler
 from py_runtime.generation.verifier import Verifier
 from py_runtime.gpu import Device
 from py_runtime.model import Model
-from tests.generation.in_runtime import Json, ask_model, the_model
+from tests.generation.in_runtime import STOP_PATIENCE, Json, ask_model, the_model
 from tests.generation.state_cases import loaded
 
 
@@ -58,6 +62,47 @@ async def rows_and_steps(device: Device, where: str, tokens: list[int], sizes: l
     verifier.unload()
     model.session.forget()
     return [np.stack(alone), np.stack(together)]
+
+
+async def stop_while_building(
+    device: Device, where: str, steps: list[Json], part: str
+) -> tuple[str | None, list[int], list[Json]]:
+    """Stop while a part of what an answer needs is built, for ever as it seems.
+
+    Return how that answer ended, how many buffers there were before and after it, and the same
+    answer both ways.
+    """
+    model = await the_model(device, where)
+    model.session.drop_loop()
+    cancel, building = CancelToken(), asyncio.Event()
+    kind, name = {"loop": (DeviceSampler, "_compile"), "verifier": (DeviceSampler, "step_from")}[
+        part
+    ]
+    real, begun = getattr(kind, name), []
+
+    async def never(*given: Any) -> Any:
+        begun.append(given)
+        if part == "verifier" and len(begun) == 1:
+            return await real(*given)  # of the loop
+        building.set()
+        await asyncio.get_running_loop().create_future()
+
+    async def answer() -> str | None:
+        (step,) = steps
+        fields = {**step["fields"], "speculate": True}
+        async for piece in model.complete(step["prompt"], cancel=cancel, **fields):
+            last = piece
+        return last.finish_reason
+
+    before = device.counters.buffers_alive
+    with patch.object(kind, name, never):
+        stopped = asyncio.ensure_future(answer())
+        await building.wait()
+        cancel.cancel()
+        ended = await asyncio.wait_for(stopped, STOP_PATIENCE)
+    model.session.drop_loop()
+    buffers = [before, device.counters.buffers_alive]
+    return ended, buffers, await _both_ways(model, steps)
 
 
 async def both_texts(device: Device, where: str, texts: list[str]) -> list[list[list[int]]]:

@@ -173,6 +173,19 @@ def test_what_a_call_wrote_in_vain_does_not_show_afterwards(cpu_toy: Toy) -> Non
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("part", ["loop", "verifier"])
+def test_stop_waits_for_nothing_that_is_built(cpu_toy: Toy, part: str) -> None:
+    """A second graph takes half a second in the page: it is broken off, and nothing is left."""
+    steps = [{"prompt": REPEATING, "fields": GREEDY}]
+    ended, (before, after), (found,) = cpu_toy.runner.run(
+        CASES, "stop_while_building", where=cpu_toy.where, steps=steps, part=part
+    )
+    assert ended == "abort"
+    assert after == before
+    check_alike(found)
+
+
+@pytest.mark.torch
 def test_what_needs_the_host_steps_aside(cpu_toy: Toy) -> None:
     fields = {**GREEDY, "max_tokens": 40}
     (answers,) = asked(cpu_toy, {"prompt": OTHER, "fields": {**fields, "logprobs": True}})
