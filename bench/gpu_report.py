@@ -31,11 +31,14 @@ KIND = "gpu"  # of results
 MARK = "bench-gpu"  # of the tables in docs/speed.md and the README
 # What ends the key of an engine.
 WITHOUT, POLYFILLED, WITH_HALVES = "-without-subgroups", "-polyfilled", "-with-halves"
+WITH_MATRICES = "-with-matrices"
+ENDINGS = (WITHOUT, POLYFILLED, WITH_HALVES, WITH_MATRICES)
 COLUMNS = (
     "as chosen",
     "without subgroups",
     "polyfilled",
     "in halves",
+    "by matrix units",
     TRANSFORMERS_WEBGPU.title,
 )
 
@@ -47,7 +50,8 @@ def cells_of(results: Json) -> list[list[str]]:
     rows = []
     for key in models:
         peer = TRANSFORMERS_WEBGPU.key if key == OURS else ""
-        keys = (key, f"{key}{WITHOUT}", f"{key}{POLYFILLED}", f"{key}{WITH_HALVES}", peer)
+        others = (f"{key}{ending}" for ending in ENDINGS)
+        keys = (key, *others, peer)
         columns = [engines.get(name) for name in keys]
         name = model_name(key)
         contexts = sorted(int(context) for context in engines[key]["runs"])
@@ -65,7 +69,7 @@ def cells_of(results: Json) -> list[list[str]]:
 
 def key_of_model(key: str) -> str:
     """Return the key of the engine that runs the same model with the kernels that are chosen."""
-    for ending in (WITHOUT, POLYFILLED, WITH_HALVES):
+    for ending in ENDINGS:
         key = key.removesuffix(ending)
     return key
 

@@ -31,7 +31,15 @@ from bench.engines import (
     Run,
 )
 from bench.fill import TEMPLATE, fill
-from bench.gpu_report import KIND, POLYFILLED, WITH_HALVES, WITHOUT, as_text, key_of_model
+from bench.gpu_report import (
+    KIND,
+    POLYFILLED,
+    WITH_HALVES,
+    WITH_MATRICES,
+    WITHOUT,
+    as_text,
+    key_of_model,
+)
 from bench.remote import Browser, RemotePage, Server
 from bench.report import write_results
 from bench.rounds import Json, OpenPage, Page, Say, run_bench
@@ -40,7 +48,7 @@ HERE = Path(__file__).resolve().parent
 SITE, TEMPLATES = HERE / "site", HERE / "templates"
 # Makes of dot4I8Packed what it is on GPUs that have no instruction for it, as Apple's.
 POLYFILL = "--enable-dawn-features=polyfill_packed_4x8_dot_product"
-# Offers shader-f16 on NVIDIA's processors, too.
+# Offers shader-f16, and with it matrix units of halves, on NVIDIA's processors, too.
 HALVES = "--enable-dawn-features=vulkan_enable_f16_on_nvidia,use_vulkan_memory_model"
 
 
@@ -60,6 +68,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--halves", action="store_true", help="inpage's models in halves (shader-f16), too"
+    )
+    parser.add_argument(
+        "--matrices", action="store_true", help="inpage's models by matrix units of halves, too"
     )
     parser.add_argument("--cpu", action="store_true", help="the engines that need no GPU instead")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
@@ -89,6 +100,8 @@ def engines(options: argparse.Namespace) -> list[Engine]:
         others += [polyfilled(engine) for engine in ours]
     if options.halves:
         others += [with_halves(engine) for engine in ours]
+    if options.matrices:
+        others += [with_matrices(engine) for engine in ours]
     ours += others
     return repeated([*ours, *([TRANSFORMERS_WEBGPU] if with_peers else [])], options)
 
@@ -152,6 +165,18 @@ def with_halves(engine: Engine) -> Engine:
         key=f"{engine.key}{WITH_HALVES}",
         title=f"{engine.title}, in halves",
         options={**engine.options, "kernels": "halves"},
+        flags=(HALVES,),
+        start_ups=0,
+    )
+
+
+def with_matrices(engine: Engine) -> Engine:
+    """Return the engine with products of many tokens by matrix units, on a GPU that has them."""
+    return replace(
+        engine,
+        key=f"{engine.key}{WITH_MATRICES}",
+        title=f"{engine.title}, by matrix units",
+        options={**engine.options, "kernels": "matrices"},
         flags=(HALVES,),
         start_ups=0,
     )

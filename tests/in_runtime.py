@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from py_runtime.gpu import CPU, Device
-from py_runtime.gpu.kernel_target import HALF_KERNELS, PORTABLE_KERNELS, candidates
+from py_runtime.gpu.kernel_target import (
+    HALF_KERNELS,
+    MATRIX_KERNELS,
+    PORTABLE_KERNELS,
+    candidates,
+)
 from py_runtime.graph import Graph
 from py_runtime.ops.kernels import gemm
 from py_runtime.program.json_format import load_program
 from tests.halves import having_halves
+from tests.matrices import having_matrices
 
 
 @contextmanager
@@ -54,7 +60,8 @@ async def run_graph(
     `limits` are lower than its own, and from `enough_tiles` on products take large tiles.
     """
     target = None
-    with having_halves(device) if kernels == HALF_KERNELS else nullcontext():
+    posing = {HALF_KERNELS: having_halves, MATRIX_KERNELS: having_matrices}.get(kernels)
+    with posing(device) if posing else nullcontext():
         if kernels != PORTABLE_KERNELS or kv != "f32":
             found = candidates(device)
             target = found["cpu"] if device.kind == CPU else found[kernels]

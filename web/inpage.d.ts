@@ -279,9 +279,10 @@ export type KvType = "f32" | "f16" | "q8" | "q4";
  * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
  * workgroup memory (graphics processors without subgroups). "floats" are those whose products with quantised weights take
  * floats instead of bytes, "halves" the same in f16 (graphics processors with `shader-f16`; less exact, and only if asked
- * for), and "cpu" those of the CPU.
+ * for), "matrices" those whose products of many tokens go by matrix units (an experiment of Chromium's,
+ * `chromium-experimental-subgroup-matrix`), and "cpu" those of the CPU.
  */
-export type Kernels = "portable" | "subgroups" | "memory" | "floats" | "halves" | "cpu";
+export type Kernels = "portable" | "subgroups" | "memory" | "floats" | "halves" | "matrices" | "cpu";
 
 export interface LoadProgress {
   phase: "download" | "upload" | "shaders";
@@ -398,7 +399,10 @@ export interface LoadedModel {
     cpu: boolean;
     /** The arithmetic of products with quantised weights, unless kernels are portable or the CPU's: "bytes", "f32" or "f16". */
     one_token: string;
+    /** One of these, or "matrices": halves in matrix units. */
     many_tokens: string;
+    /** Whether results of many tokens are held to 1e-4 of PyTorch's, as a text encoder's are. */
+    exact: boolean;
     chosen: string;
     /** The times of a layer of the model's sizes, for one token and for 128; empty where nothing was compared. */
     measured: { kernels: Kernels; one_token_us: number; many_tokens_us: number }[];

@@ -7,7 +7,7 @@ what is exported here.
 from py_runtime.base.defaults import CPU, GPU, KINDS
 from py_runtime.base.errors import GpuUnavailableError
 from py_runtime.base.platform import IN_PAGE
-from py_runtime.gpu.interface import OPTIONAL_FEATURES, Device
+from py_runtime.gpu.interface import OPTIONAL_FEATURES, SUBGROUP_MATRICES, Device
 from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     TENSOR_USAGE,
@@ -38,6 +38,7 @@ __all__ = [
     "KINDS",
     "OPTIONAL_FEATURES",
     "PLAN_COLUMNS",
+    "SUBGROUP_MATRICES",
     "TENSOR_USAGE",
     "UNIFORM_USAGE",
     "AdapterInfo",

@@ -33,7 +33,8 @@ from py_runtime.gpu.objects import (
 )
 
 TIMESTAMPS = "timestamp-query"
-OPTIONAL_FEATURES = ("subgroups", "shader-f16", TIMESTAMPS)
+SUBGROUP_MATRICES = "chromium-experimental-subgroup-matrix"
+OPTIONAL_FEATURES = ("subgroups", "shader-f16", SUBGROUP_MATRICES, TIMESTAMPS)
 MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
 
 

@@ -43,6 +43,8 @@ class AdapterInfo:
     is_fallback: bool
     subgroup_min_size: int
     subgroup_max_size: int
+    # Which multiply halves with sums in f32, in matrices of 16 × 16 (shared/matrix_units.wgsl).
+    has_matrix_units: bool = False
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from py_runtime.gpu.objects import (
 )
 
 NO_PLAN = 0
+MATRIX_UNITS = {"componentType": "f16", "resultComponentType": "f32", "M": 16, "N": 16, "K": 16}
 NO_ROWS = np.zeros(0, np.uint32)
 
 
@@ -63,6 +64,7 @@ def _adapter_info(given: dict[str, Any]) -> AdapterInfo:
         is_fallback=info.get("is_fallback_adapter", False),
         subgroup_min_size=info.get("subgroup_min_size", 0),
         subgroup_max_size=info.get("subgroup_max_size", 0),
+        has_matrix_units=MATRIX_UNITS in info.get("subgroup_matrix_configs", []),
     )
 
 

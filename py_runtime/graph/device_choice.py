@@ -18,9 +18,9 @@ from py_runtime.graph.tuning import (
     NOTE,
     Notes,
     check_kernels,
+    for_one_token,
     read_note,
     time_products,
-    without_halves,
 )
 
 MAX_THREADS = 256
@@ -77,7 +77,7 @@ async def _measured_device() -> Device:
         async with asyncio.timeout(LIMIT_SECONDS):
             cpu = await device_in_use(CPU)
             on_gpu, on_cpu = [
-                min(await time_products(device, [*without_halves(candidates(device)).values()]))
+                min(await time_products(device, [*for_one_token(candidates(device)).values()]))
                 for device in (gpu, cpu)
             ]
     except Exception:  # a driver that fails here must not stop a load that may well succeed

@@ -32,6 +32,8 @@ from py_runtime.gpu.kernel_target import (
     FLOATS,
     HALF_KERNELS,
     KERNELS,
+    MATRICES,
+    MATRIX_KERNELS,
     MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
     SUBGROUP_KERNELS,
@@ -43,6 +45,7 @@ from py_runtime.graph.graph import Graph
 from py_runtime.graph.layer_timing import LayerShape, LayerTimes, shape_of, time_layers
 from py_runtime.graph.timed_plan import TimedPlan
 from py_runtime.ops.kernels.matrices import BY_BLOCKS
+from py_runtime.ops.kernels.matrix_units import BEYOND_HALVES
 from py_runtime.program import Program
 from py_runtime.program.weight_kinds import BLOCK
 from py_runtime.program.writer import ProgramWriter
@@ -58,6 +61,9 @@ ROUNDS = 16  # of one command buffer
 CLEARLY = 1.2  # times faster than what the features say, or they keep the last word
 NOTICEABLY = 1.05  # the same for a layer, which is timed for longer
 MAX_SHAPES = 8  # that a note remembers
+# Kernels that are not chosen by themselves: products in halves keep torch's tokens, but not its
+# logits to what goldens allow (docs/speed.md).
+ONLY_IF_ASKED = frozenset({HALF_KERNELS})
 
 
 class Notes(Protocol):
@@ -87,6 +93,10 @@ class KernelChoice:
         """Return the same kernels over caches of keys and values of this type."""
         return replace(self, target=replace(self.target, kv=kv))
 
+    def exactly(self) -> "KernelChoice":
+        """Return the same kernels for a graph whose results are held to 1e-4 of torch's."""
+        return replace(self, target=replace(self.target, exact=True))
+
 
 async def choose_kernels(
     device: Device, notes: Notes, wanted: str | None = None, program: Program | None = None
@@ -98,7 +108,7 @@ async def choose_kernels(
     """
     if wanted is not None:
         return KernelChoice(_asked_for(wanted, candidates(device)), ASKED_FOR)
-    running = without_halves(candidates(device))
+    running = to_choose_among(candidates(device))
     expected = next(iter(running.values()))
     if expected.cpu or is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
@@ -117,11 +127,12 @@ async def _choose_kind(
 ) -> KernelChoice:
     """Choose between portable and wide kernels; a measurement goes into the note."""
     expected = next(iter(running.values()))
-    if note.get("kernels") in running:
-        return KernelChoice(running[note["kernels"]], REMEMBERED)
+    kinds = for_one_token(running)
+    if note.get("kernels") in kinds:
+        return KernelChoice(kinds[note["kernels"]], REMEMBERED)
     try:
         async with asyncio.timeout(LIMIT_SECONDS):
-            choice = KernelChoice(await quickest(device, list(running.values())), MEASURED)
+            choice = KernelChoice(await quickest(device, list(kinds.values())), MEASURED)
     except GpuDeviceLostError:
         return KernelChoice(expected, FEATURES)
     except Exception:  # a driver that fails here must not stop a load that may well succeed
@@ -145,6 +156,7 @@ async def _choose_for_shape(
         return remembered
     names = [SUBGROUP_KERNELS, MEMORY_KERNELS]
     names += [FLOAT_KERNELS] if shape.kind in BY_BLOCKS else []
+    names += [MATRIX_KERNELS] if shape.kind not in BEYOND_HALVES else []
     compared = {name: running[name] for name in names if name in running}
     choice = None
     try:
@@ -177,19 +189,22 @@ def best_for(
     for name, other in times.items():
         gains = own.one_token / other.one_token * own.many_tokens / other.many_tokens
         is_slower = other.one_token > own.one_token * NOTICEABLY
-        if name != FLOAT_KERNELS and gains > NOTICEABLY**2 and not is_slower:
+        differs_in_lanes = name in (SUBGROUP_KERNELS, MEMORY_KERNELS)
+        if differs_in_lanes and gains > NOTICEABLY**2 and not is_slower:
             chosen = compared[name]
-    floats = times.get(FLOAT_KERNELS)
-    if floats is None:
-        return chosen
-    # The floats were timed with the lanes that the features suggest: so are the bytes beside them.
-    alike = replace(compared[FLOAT_KERNELS], one_token=BYTES, many_tokens=BYTES).kernels
+    # The others were timed with the lanes that the features suggest: so are the bytes beside them.
+    alike = replace(next(iter(compared.values())), one_token=BYTES, many_tokens=BYTES).kernels
     by_bytes = times.get(alike, own)
-    one = floats.one_token * NOTICEABLY < by_bytes.one_token
-    many = floats.many_tokens * NOTICEABLY < by_bytes.many_tokens
-    return replace(
-        chosen, one_token=FLOATS if one else BYTES, many_tokens=FLOATS if many else BYTES
-    )
+    one, many, least = BYTES, BYTES, by_bytes.many_tokens
+    if (floats := times.get(FLOAT_KERNELS)) is not None:
+        if floats.one_token * NOTICEABLY < by_bytes.one_token:
+            one = FLOATS
+        if floats.many_tokens * NOTICEABLY < least:
+            many, least = FLOATS, floats.many_tokens
+    units = times.get(MATRIX_KERNELS)
+    if units is not None and units.many_tokens * NOTICEABLY < least:
+        many = MATRICES
+    return replace(chosen, one_token=one, many_tokens=many)
 
 
 def _as_note(choice: KernelChoice) -> dict[str, Any]:
@@ -209,7 +224,8 @@ def _from_note(note: Any, running: Mapping[str, KernelTarget]) -> KernelChoice |
     """Return the choice that a note keeps; None if it makes no sense."""
     try:
         one, many = note["by"]
-        if not {one, many} <= {BYTES, FLOATS}:
+        of_many = {BYTES, FLOATS} | ({MATRICES} if MATRIX_KERNELS in running else set())
+        if one not in (BYTES, FLOATS) or many not in of_many:
             return None
         target = replace(running[note["kernels"]], one_token=one, many_tokens=many)
         times = {
@@ -232,12 +248,15 @@ async def read_note(found: FoundAdapter, notes: Notes) -> dict[str, Any]:
     return {**note} if isinstance(note, dict) and note.get("of") == key else {"of": key}
 
 
-def without_halves(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
-    """Return the targets to choose among: products in halves are for those who ask for them.
+def to_choose_among(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
+    """Return the targets without those that are for people who ask for them."""
+    return {name: target for name, target in running.items() if name not in ONLY_IF_ASKED}
 
-    They keep torch's tokens, but not its logits to what goldens allow (docs/speed.md).
-    """
-    return {name: target for name, target in running.items() if name != HALF_KERNELS}
+
+def for_one_token(running: Mapping[str, KernelTarget]) -> dict[str, KernelTarget]:
+    """Return those of them that one token tells apart: matrix units take many."""
+    among = to_choose_among(running)
+    return {name: target for name, target in among.items() if name != MATRIX_KERNELS}
 
 
 def check_kernels(wanted: object) -> None:

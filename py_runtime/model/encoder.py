@@ -92,7 +92,7 @@ class Encoder:
         if count > rows:
             name = folder.manifest.name
             raise ModelError(f"{name} has {count} tokens, but embeddings of {rows}")
-        kernels = await choose_kernels(device, notes, wanted_kernels)
+        kernels = (await choose_kernels(device, notes, wanted_kernels)).exactly()
         constants = store.constants(folder)
         graph = await Graph.load(
             device, folder.program, constants, meter, kernels.target, compile_later=compile_later
@@ -284,7 +284,7 @@ class Encoder:
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
         is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
         wanted = self.kernels.wanted if is_same_kind else None
-        self.kernels = await choose_kernels(device, notes, wanted)
+        self.kernels = (await choose_kernels(device, notes, wanted)).exactly()
         constants = self.store.constants(self.folder)
         return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
 

@@ -105,7 +105,7 @@ class Model(Overlaid):
         images = ImagePrompts(name, tower.sight, tokenizer) if tower is not None else None
         self.prompts = ChatPrompts(name, self.chat_template, tokenizer, images)
         self.image_rows = (
-            ImageEncoder(tower, lambda: (self._graph.device, self.kernels.target))
+            ImageEncoder(tower, lambda: (self._graph.device, self.kernels.exactly().target))
             if tower is not None
             else None
         )

@@ -15,7 +15,7 @@ from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import CPU, Device
-from py_runtime.gpu.kernel_target import HALF_KERNELS, KernelTarget
+from py_runtime.gpu.kernel_target import HALF_KERNELS, MATRIX_KERNELS, KernelTarget
 from py_runtime.graph.probes import run_probed, tensors_by_name
 from py_runtime.model import Model
 from py_runtime.model.goldens import GoldenLogits, Goldens, GoldenText, read_goldens
@@ -44,6 +44,7 @@ class Precision:
 # after thirty layers; a device that computed in float16 on the sly would come to 1e-3 and more.
 FLOATS = Precision(1e-3, 1e-2, CLEAR_MARGIN)
 # Caches of halves come to 6e-4 in the layers of the default model, and to 1.5e-3 in its logits.
+# Products by matrix units must stay within the same.
 HALVES = Precision(5e-3, 5e-2, 10 * CLEAR_MARGIN)
 # Products in halves come to 5e-3 in its layers, and to 1.5e-2 in its logits (docs/speed.md).
 HALF_PRODUCTS = Precision(2e-2, 1e-1, 10 * CLEAR_MARGIN)
@@ -54,10 +55,8 @@ BY_CACHES = {F32.name: FLOATS, F16.name: HALVES, Q8.name: BLOCKS_OF_8, Q4.name: 
 
 def precision_of(target: KernelTarget) -> Precision:
     """Return how far from torch a model may be, given its kernels and how caches are stored."""
-    by_caches = BY_CACHES[target.kv]
-    if target.kernels == HALF_KERNELS and by_caches.relative_rms < HALF_PRODUCTS.relative_rms:
-        return HALF_PRODUCTS
-    return by_caches
+    by_products = {HALF_KERNELS: HALF_PRODUCTS, MATRIX_KERNELS: HALVES}.get(target.kernels, FLOATS)
+    return max(BY_CACHES[target.kv], by_products, key=lambda precision: precision.relative_rms)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 from bench import gpu_report, machine, remote
 from bench.engines import OURS, PROBE, Engine, Run, engines
 from bench.files import own_page
-from bench.gpu_report import POLYFILLED, WITH_HALVES, WITHOUT
+from bench.gpu_report import ENDINGS, WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
 from bench.report import as_markdown, as_text, cells_of, put_between_marks, ratios_of, round_figure
@@ -271,30 +271,31 @@ def test_kinds_of_processors_have_results_of_their_own() -> None:
 def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -> None:
     shape = f"{OURS}-llama-3.1-8b"
     ours = (OURS, shape)
-    keys = [f"{key}{end}" for key in ours for end in ("", WITHOUT, POLYFILLED, WITH_HALVES)]
-    left_out = {f"{shape}{POLYFILLED}", f"{shape}{WITH_HALVES}"}
+    keys = [f"{key}{end}" for key in ours for end in ("", *ENDINGS)]
+    left_out = {f"{shape}{end}" for end in ENDINGS if end != WITHOUT}
     keys = [key for key in keys if key not in left_out] + ["transformers-webgpu"]
     results = results_of([engine(key) for key in keys], {f"{shape}{WITHOUT}": "generate"})
     results["machine"] = {**MACHINE, "adapter": {**ADAPTER, "arithmetic_per_s": 5.12e12}}
-    for measured in results["engines"][:6]:
+    for measured in results["engines"][:7]:
         measured |= {"bytes_read_per_token": 200_000_000, "arithmetic_per_token": 1_000_000_000}
     head, *rows = gpu_report.cells_of(results)
-    columns = ["as chosen", "without subgroups", "polyfilled", "in halves"]
+    columns = ["as chosen", "without subgroups", "polyfilled", "in halves", "by matrix units"]
     assert head == ["", *columns, "transformers.js, WebGPU"]
     cells = {row[0]: row[1:] for row in rows}
     small, large = "SmolLM2-135M-Instruct", "llama-3.1-8b"
-    assert cells[f"{small}: decode at context 128, tok/s"] == [*["10.0 (50%)"] * 4, "10.0"]
-    assert cells[f"{small}: prefill of 128, tok/s"] == [*["1,280 (25%)"] * 4, "1,280"]
+    assert cells[f"{small}: decode at context 128, tok/s"] == [*["10.0 (50%)"] * 5, "10.0"]
+    assert cells[f"{small}: prefill of 128, tok/s"] == [*["1,280 (25%)"] * 5, "1,280"]
     assert cells[f"{large}: decode at context 128, tok/s"] == [
         "10.0 (50%)",
         "did not finish",
-        *["–"] * 3,
+        *["–"] * 4,
     ]
     assert "of the 5.12 TFLOP/s" in gpu_report.as_text(results)
     readme = tmp_path / "README.md"
     readme.write_text("<!-- bench-gpu --><!-- /bench-gpu -->")
     put_between_marks(readme, gpu_report.as_markdown(results), gpu_report.MARK)
-    assert "| llama-3.1-8b: first token of 128, ms | 100 | – | – | – | – |" in readme.read_text()
+    first = "| llama-3.1-8b: first token of 128, ms | 100 | – | – | – | – | – |"
+    assert first in readme.read_text()
 
 
 def test_the_gpus_report_says_which_kernels_ran() -> None:

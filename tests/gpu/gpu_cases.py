@@ -24,8 +24,24 @@ from py_runtime.gpu import (
     PipelineSpec,
     Read,
     Write,
+    find_adapter,
 )
 
+# As Chromium describes what an adapter's matrix units multiply: attributes stand in prototypes.
+OFFER_MATRICES = """
+() => {
+  class Config {
+    get componentType() { return "f16"; }
+    get resultComponentType() { return "f32"; }
+    get M() { return sides[0]; }
+    get N() { return sides[1]; }
+    get K() { return sides[2]; }
+  }
+  const listed = { get: () => [new Config()], configurable: true, enumerable: true };
+  Object.defineProperty(GPUAdapterInfo.prototype, "subgroupMatrixConfigs", listed);
+}
+"""
+NO_LONGER = "() => { delete GPUAdapterInfo.prototype.subgroupMatrixConfigs; }"
 SCALE_AND_ADD = """
 struct Params { count: u32, factor: f32 }
 override offset: f32 = 0.0;
@@ -224,3 +240,17 @@ async def shader_error_fields(device: Device) -> list[Any]:
     except ShaderError as error:
         return [error.shader, error.messages[0].line, str(error)]
     raise GpuValidationError("the broken shader compiled")
+
+
+async def which_matrices_are_seen(device: Device, sides: list[list[int]]) -> list[bool]:
+    """Return, for each three sides, whether an adapter with such matrices of halves has units."""
+    from pyodide.code import run_js
+
+    seen = []
+    try:
+        for offered in sides:
+            run_js(OFFER_MATRICES.replace("sides[", f"{offered}["))()
+            seen.append((await find_adapter()).adapter.has_matrix_units)
+    finally:
+        run_js(NO_LONGER)()
+    return [*seen, (await find_adapter()).adapter.has_matrix_units]

@@ -34,6 +34,12 @@ def test_equal_specs_share_a_pipeline(runner: Runner) -> None:
     assert runner.run(CASES, "same_spec_same_pipeline") is True
 
 
+@pytest.mark.browser
+def test_matrix_units_are_seen_where_the_browser_lists_them(in_page: PageRunner) -> None:
+    seen = in_page.run(CASES, "which_matrices_are_seen", sides=[[16, 16, 16], [8, 8, 8]])
+    assert seen == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [

@@ -5,6 +5,7 @@ The kernels that a device's features suggest are here, too.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from py_runtime.base.errors import GpuUnavailableError, GpuValidationError
 from py_runtime.gpu import interface
-from py_runtime.gpu.interface import Device
+from py_runtime.gpu.interface import SUBGROUP_MATRICES, Device
 from py_runtime.gpu.kernel_target import KernelTarget, candidates, seems_software
 from py_runtime.gpu.objects import (
     AdapterInfo,
@@ -266,6 +267,39 @@ def test_halves_where_the_device_has_them() -> None:
     assert plain.kernels == "portable"
     pairs = KernelTarget(wide=True, lanes=2)
     assert (pairs.lanes_by, pairs.kernels) == ("subgroups", "subgroups")
+
+
+@pytest.mark.parametrize(
+    ("missing", "has"),
+    [
+        ({}, True),
+        ({"features": ["subgroups", "shader-f16"]}, False),
+        ({"features": [SUBGROUP_MATRICES, "subgroups"]}, False),
+        ({"has_matrix_units": False}, False),  # only of bytes, or of 8 × 8
+        ({"subgroup_min_size": 16}, False),
+        ({"subgroup_max_size": 64}, False),
+        ({"memory": 16 << 10}, False),
+    ],
+)
+def test_matrices_where_the_device_has_them(missing: dict[str, Any], has: bool) -> None:
+    offered: dict[str, Any] = {
+        "features": [SUBGROUP_MATRICES, "subgroups", "shader-f16"],
+        "has_matrix_units": True,
+        "subgroup_min_size": 32,
+        "subgroup_max_size": 32,
+        "memory": 32 << 10,
+        **missing,
+    }
+    features, memory = offered.pop("features"), offered.pop("memory")
+    made = device(features)
+    made.adapter = replace(made.adapter, **offered)
+    made.limits = {**LIMITS, "max_compute_workgroup_storage_size": memory}
+    found = candidates(made)
+    assert ("matrices" in found) == has
+    assert KernelTarget.of(made).many_tokens == "bytes", "features alone do not choose them"
+    if has:
+        target = found["matrices"]
+        assert (target.one_token, target.many_tokens, target.lanes) == ("bytes", "matrices", 32)
 
 
 def test_uploads_are_whole_words() -> None:

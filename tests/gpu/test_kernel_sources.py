@@ -291,7 +291,7 @@ def test_portable_kernels_fit_every_device() -> None:
     """A workgroup may have 128 invocations and 16 KiB at WebGPU's compatibility level."""
     for name in KERNELS:
         # graph/builder.py checks these, by the device.
-        if name.endswith(("_wide", "_int8", "_f32", "_f16", "_few")):
+        if name.endswith(("_wide", "_int8", "_f32", "_f16", "_few", "_matrices")):
             continue
         for kernel in all_ways(name):
             if any("size" in file.slots for file in kernel.files):
@@ -318,5 +318,6 @@ def test_kernels_in_halves_alone_need_halves_of_the_device() -> None:
     assert any("unpack2x16float" in source for source in sources.values())
     in_halves = {label for label, source in sources.items() if "enable f16" in source}
     assert in_halves
-    assert all(re.match(r"linear/gem[mv](_mixed)?_f16\+", label) for label in in_halves)
+    in_halves_by_name = re.compile(r"linear/(gem[mv](_mixed)?_f16|gemm_matrices)\+")
+    assert all(in_halves_by_name.match(label) for label in in_halves)
     assert all(sources[label].startswith(("//", "enable")) for label in in_halves)

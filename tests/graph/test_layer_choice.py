@@ -17,6 +17,8 @@ from py_runtime.gpu.kernel_target import (
     FLOATS,
     HALF_KERNELS,
     HALVES,
+    MATRICES,
+    MATRIX_KERNELS,
     MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
     SUBGROUP_KERNELS,
@@ -38,15 +40,18 @@ from py_runtime.program.weight_kinds import BLOCK_KINDS, Q4GSW
 from py_runtime.program.writer import ProgramWriter
 from tests.graph.tuning_cases import posing
 from tests.halves import having_halves
+from tests.matrices import having_matrices
 from tests.runners import NativeRunner, Runner, wait
 
 BY_SUBGROUPS = KernelTarget(wide=True, lanes=32)
 BY_MEMORY = replace(BY_SUBGROUPS, lanes=1)
 BY_FLOATS = replace(BY_SUBGROUPS, one_token=FLOATS, many_tokens=FLOATS)
+BY_MATRICES = replace(BY_SUBGROUPS, many_tokens=MATRICES)
 COMPARED = {
     SUBGROUP_KERNELS: BY_SUBGROUPS,
     MEMORY_KERNELS: BY_MEMORY,
     FLOAT_KERNELS: BY_FLOATS,
+    MATRIX_KERNELS: BY_MATRICES,
 }
 USUAL = (100.0, 1000.0)
 
@@ -81,6 +86,28 @@ def test_what_is_noticeably_quicker_is_taken(
     assert (best.lanes, best.one_token, best.many_tokens) == (lanes, one_token, many_tokens)
 
 
+@pytest.mark.parametrize(
+    ("floats", "matrices", "one_token", "many_tokens"),
+    [
+        (USUAL, (10.0, 980.0), BYTES, BYTES),  # for many tokens alone
+        (USUAL, (300.0, 400.0), BYTES, MATRICES),
+        ((60.0, 300.0), (100.0, 400.0), FLOATS, FLOATS),
+        ((60.0, 500.0), (100.0, 400.0), FLOATS, MATRICES),
+        (None, (100.0, 400.0), BYTES, MATRICES),
+    ],
+)
+def test_matrix_units_take_many_tokens_where_they_are_quickest(
+    floats: tuple[float, float] | None,
+    matrices: tuple[float, float],
+    one_token: str,
+    many_tokens: str,
+) -> None:
+    times = times_of(subgroups=USUAL, memory=USUAL, matrices=matrices)
+    times |= times_of(floats=floats) if floats else {}
+    best = best_for(BY_SUBGROUPS, COMPARED, times)
+    assert (best.lanes, best.one_token, best.many_tokens) == (32, one_token, many_tokens)
+
+
 def test_kernels_that_do_not_run_are_not_taken() -> None:
     only_floats = times_of(floats=(1.0, 1.0))
     assert best_for(BY_SUBGROUPS, COMPARED, only_floats) == BY_SUBGROUPS
@@ -101,6 +128,7 @@ class Straw:
     """Stands for both measurements: wide kernels win, and floats do for one token."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.matrices = LayerTimes(1e-4, 1e-2)
         self.fault: Exception | None = None
         self.shapes: list[LayerShape] = []
         self.names: list[str] = []
@@ -118,7 +146,8 @@ class Straw:
         if self.fault is not None:
             raise self.fault
         half, whole = LayerTimes(1e-4, 1e-2), LayerTimes(2e-4, 1e-2)
-        return {name: half if name == FLOAT_KERNELS else whole for name in targets}
+        own = {FLOAT_KERNELS: half, MATRIX_KERNELS: self.matrices}
+        return {name: own.get(name, whole) for name in targets}
 
 
 @pytest.fixture
@@ -182,6 +211,38 @@ def test_products_in_halves_are_for_those_who_ask(native: NativeRunner, straw: S
     assert FLOAT_KERNELS in straw.names
     assert HALF_KERNELS not in straw.names
     assert (asked.target.one_token, asked.target.many_tokens) == (HALVES, HALVES)
+
+
+def test_matrix_units_are_remembered_for_many_tokens(native: NativeRunner, straw: Straw) -> None:
+    """A note from a browser that has them is no answer for one that was started otherwise."""
+    straw.matrices = LayerTimes(1e-4, 1e-3)
+    with having_matrices(native.device) as device:
+        for why in (MEASURED, REMEMBERED):
+            choice = chosen(native, program_of())
+            assert (choice.why, choice.target.kernels) == (why, MATRIX_KERNELS)
+            assert (choice.target.one_token, choice.target.many_tokens) == (FLOATS, MATRICES)
+            assert set(choice.times) >= {FLOAT_KERNELS, MATRIX_KERNELS}
+        assert choice.wanted is None
+        asked = wait(tuning.choose_kernels(device, process_notes, MATRIX_KERNELS, program_of()))
+        assert (asked.target.one_token, asked.target.many_tokens) == (BYTES, MATRICES)
+        assert asked.wanted == MATRIX_KERNELS
+        assert chosen(native, program_of("mxfp4")).target.many_tokens == BYTES
+        assert MATRIX_KERNELS not in straw.names, "their exponents leave the range of halves"
+        assert chosen(native, program_of("f32")).target.many_tokens == MATRICES
+    again = chosen(native, program_of())
+    assert (again.why, again.target.many_tokens) == (MEASURED, BYTES)
+    assert MATRIX_KERNELS not in straw.names
+
+
+def test_matrix_units_can_be_left_to_those_who_ask(
+    native: NativeRunner, straw: Straw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "ONLY_IF_ASKED", tuning.ONLY_IF_ASKED | {MATRIX_KERNELS})
+    straw.matrices = LayerTimes(1e-4, 1e-3)
+    with having_matrices(native.device) as device:
+        assert chosen(native, program_of()).target.many_tokens == BYTES
+        asked = wait(tuning.choose_kernels(device, process_notes, MATRIX_KERNELS))
+    assert asked.target.many_tokens == MATRICES
 
 
 def test_software_is_not_measured_layer_by_layer(native: NativeRunner, straw: Straw) -> None:

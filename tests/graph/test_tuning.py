@@ -169,7 +169,7 @@ def test_what_is_asked_for_is_taken(wanted: str, native: NativeRunner) -> None:
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        ("quick", "one of portable, subgroups, memory, floats, halves, cpu, got 'quick'"),
+        ("quick", "one of portable, subgroups, memory, floats, halves, matrices, cpu, got 'quick'"),
         ("halves", "this device does not run the kernels 'halves'; it runs portable or"),
         ("cpu", "this device does not run the kernels 'cpu'; it runs portable or memory or floats"),
         ("subgroups", "this device does not run the kernels 'subgroups'; it runs portable or"),

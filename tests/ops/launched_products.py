@@ -14,13 +14,14 @@ from py_runtime import ops  # noqa: F401  (before kernels, which ops import)
 from py_runtime.decoder.program import write_decoder
 from py_runtime.generation.verifier import with_all_logits
 from py_runtime.gpu.kernel_sources import KernelSource
-from py_runtime.gpu.kernel_target import ARITHMETICS, KernelTarget
+from py_runtime.gpu.kernel_target import ARITHMETICS, MATRICES, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
 from py_runtime.graph.builder import Builder
 from py_runtime.live.build_context import Caller
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.ops.kernels import int8_products
 from py_runtime.ops.kernels.int8_products import GEMM_F16, GEMM_INT8, GemvTile
+from py_runtime.ops.kernels.matrix_units import GEMM_MATRICES
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program import Program, as_constant
 from py_runtime.program.weight_kinds import BLOCK
@@ -45,6 +46,7 @@ DEVICES = [
         for count in (8, 10, 16)
         for arithmetic in ARITHMETICS
     ),
+    (KernelTarget(True, 32, 10, many_tokens=MATRICES), ROOMY),
 ]
 EPILOGUES = {
     "rows + residual": {"epilogue": "rows", "output": "residual"},
@@ -55,6 +57,7 @@ EPILOGUES = {
     "qkv": {"epilogue": "qkv"},
 }
 WITH_ALL = ("gemma 2", "gemma 4", "olmo 2", "gpt-oss")  # a table with more families is the same
+X_FORMS = {GEMM_INT8: "planes", GEMM_F16: "halves", GEMM_MATRICES: "halves"}
 LOADS = ("block", "tokens", "lanes")  # slots that a device decides, and no op
 OF_MODELS, OF_OPS, NONE = "✔", "○", "–"
 OF_SECOND_KIND = re.compile(r"\.(v_proj|up_proj)\.weight$")
@@ -136,7 +139,7 @@ def table_of_products(of_models: set[Combination], of_ops: set[Combination]) -> 
         x = [f"`token_{plugs['token']}`"] if "token" in plugs else []
         weight = "`octets_*`" if "weight" in plugs else "`blocks_*`"
         weight = "`blocks_*` twice" if "blocks_second" in plugs else weight
-        plain = {GEMM_INT8: "planes", GEMM_F16: "halves"}.get(kernel, "floats")
+        plain = X_FORMS.get(kernel, "floats")
         row = (f"`{kernel.removeprefix('linear/')}`", ", ".join([*x, *loads]) or plain, weight)
         mark = OF_MODELS if (kernel, frozen) in of_models else OF_OPS
         if cells.setdefault(row, {}).get(epilogue) != OF_MODELS:

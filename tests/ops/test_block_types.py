@@ -11,6 +11,7 @@ from py_runtime.gpu.kernel_target import (
     CPU_KERNELS,
     FLOAT_KERNELS,
     GPU_KERNELS,
+    MATRIX_KERNELS,
     PORTABLE_KERNELS,
     SUBGROUP_KERNELS,
 )
@@ -29,6 +30,7 @@ LINES = (40, 1, 3, 40, 1)
 COLUMNS = {32: 96, 256: 768, 4: 72}
 IN_THE_PAGE = ("Q4_K", "Q6_K", "IQ4_XS", "F16")
 TWO_PLANES = 5e-5  # columns of x have 15 bits, a block with one scale
+TWICE_ROUNDED = 2**-10 * 1.01  # half a unit of the eleven bits of both factors
 
 
 def program(weight: RandomWeight) -> ProgramWriter:
@@ -83,6 +85,8 @@ def check(name: str, runner: Runner, kernels: str, enough_tiles: int | None = No
         in_floats = kernels in (PORTABLE_KERNELS, FLOAT_KERNELS)
         in_two_planes = not in_floats and by_planes and weight.kind.has_scales
         most = TWO_PLANES if in_two_planes else 2e-6
+        if kernels == MATRIX_KERNELS and by_planes and name != "MXFP4":
+            most = TWICE_ROUNDED
         assert np.max(np.abs(product - wanted) / size) < most
 
 
@@ -96,6 +100,11 @@ def test_values_are_those_of_the_file(name: str, kernels: str, native: NativeRun
 @pytest.mark.parametrize("name", TYPES)
 def test_floats_meet_values_in_large_tiles(name: str, native: NativeRunner) -> None:
     check(name, native, FLOAT_KERNELS, enough_tiles=1)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_matrix_units_meet_values(name: str, native: NativeRunner) -> None:
+    check(name, native, MATRIX_KERNELS)
 
 
 @pytest.mark.browser

@@ -15,6 +15,13 @@ function plain(attributes) {
   return own;
 }
 
+/** What JSON would make of it has no attributes of prototypes, nor have those in its lists. @param {GPUAdapter} adapter */
+function describe({ info }) {
+  const described = plain(info);
+  const matrices = described.subgroupMatrixConfigs ?? []; // of Chromium alone
+  return { ...described, subgroupMatrixConfigs: Array.from(matrices, plain) };
+}
+
 /** @param {() => void} onReplaced whatever was made of a device before is dead */
 export function createDevice(onReplaced) {
   /** @type {string[]} */
@@ -40,7 +47,7 @@ export function createDevice(onReplaced) {
   /** Only looks at it. @param {string} featuresJson those that are asked for */
   async function findAdapter(featuresJson) {
     const adapter = await requestAdapter();
-    return JSON.stringify({ adapter: plain(adapter.info), features: featuresOf(adapter, featuresJson) });
+    return JSON.stringify({ adapter: describe(adapter), features: featuresOf(adapter, featuresJson) });
   }
 
   /** @param {string} featuresJson those that are wanted where the adapter has them */
@@ -60,7 +67,7 @@ export function createDevice(onReplaced) {
     opened.lost.then(({ reason, message }) => {
       if (opened === device) lost = `the GPU device was lost (${reason}): ${message}`;
     });
-    return JSON.stringify({ adapter: plain(adapter.info), features: requiredFeatures, limits: plain(opened.limits) });
+    return JSON.stringify({ adapter: describe(adapter), features: requiredFeatures, limits: plain(opened.limits) });
   }
 
   function destroyDevice() {

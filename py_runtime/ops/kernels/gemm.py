@@ -10,6 +10,7 @@ from py_runtime.ops.kernels.int8_products import (
     split_for,
 )
 from py_runtime.ops.kernels.matrices import Matrix
+from py_runtime.ops.kernels.matrix_units import HalvedTokens, takes_matrices
 from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.kernels.tilings import choose_tilings
 from py_runtime.ops.kernels.token_inputs import Norm
@@ -96,7 +97,7 @@ class NormalisedTokens:
             self.normalise.skip()
 
 
-PreparedTokens = SplitTokens | NormalisedTokens
+PreparedTokens = SplitTokens | HalvedTokens | NormalisedTokens
 
 
 def prepare_tokens(
@@ -109,6 +110,10 @@ def prepare_tokens(
 ) -> PreparedTokens:
     """Return tokens of x in the form a matrix needs; matrices that need the same form share it."""
     weight = norm.weight if norm is not None else None
+    if takes_matrices(matrix, op.builder.target):
+        if "halves" not in known:
+            known["halves"] = HalvedTokens(op, x, max_tokens, matrix, weight)
+        return known["halves"]
     arithmetic = split_for(matrix, op.builder.target)
     if arithmetic is None:
         if "" not in known:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, round_up
-from py_runtime.gpu.kernel_target import BYTES, FLOATS, HALVES, KernelTarget
+from py_runtime.gpu.kernel_target import BYTES, FLOATS, HALVES, MATRICES, KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
@@ -89,7 +89,8 @@ def split_for(matrix: Matrix, target: KernelTarget) -> str | None:
     """Return the arithmetic that several tokens are split into blocks for; None: they are not."""
     if not goes_by_blocks(matrix, target):
         return None
-    return target.many_tokens if target.many_tokens in FORMS else None
+    arithmetic = target.one_token if target.many_tokens == MATRICES else target.many_tokens
+    return arithmetic if arithmetic in FORMS else None
 
 
 def has_paired_columns(matrix: Matrix) -> bool:

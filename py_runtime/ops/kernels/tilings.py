@@ -1,6 +1,6 @@
 """Tilings of matrix products of several tokens, by the kind of device."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div
 from py_runtime.gpu.kernel_target import BYTES, HALVES, KernelTarget
@@ -13,6 +13,12 @@ from py_runtime.ops.kernels.int8_products import (
     split_for,
 )
 from py_runtime.ops.kernels.matrices import Matrix
+from py_runtime.ops.kernels.matrix_units import (
+    GEMM_MATRICES,
+    factor_plugs,
+    parts_of_x,
+    takes_matrices,
+)
 
 GEMM, GEMM_WIDE, GEMM_F32 = "linear/gemm", "linear/gemm_wide", "linear/gemm_f32"
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
@@ -29,19 +35,24 @@ class Tiling:
     loads: str | None = None  # how linear/gemm loads tokens: linear/fragments/tokens_*
     side: int | None = None  # of the square tiles of linear/gemm_int8 and gemm_f16
     workgroup: int | None = None  # where that of linear/gemm_f16 is not its own
+    units: str | None = None  # of a subgroup of linear/gemm_matrices: linear/fragments/units_*
+    parts: int | None = None  # of x there
 
     def weight_plugs(self, matrix: Matrix) -> dict[str, str]:
         """Return the plugs by which the kernel reads this kind of weights."""
+        if self.kernel == GEMM_MATRICES:
+            return factor_plugs(matrix)
         by_blocks = self.kernel in (GEMM_INT8, GEMM_F32, GEMM_F16)
         return {"blocks": matrix.kind} if by_blocks else matrix.octet_plugs
 
     @property
     def plugs(self) -> dict[str, str]:
-        return {} if self.loads is None else {"tokens": self.loads}
+        given = {"tokens": self.loads, "units": self.units}
+        return {slot: plug for slot, plug in given.items() if plug is not None}
 
     @property
     def constants(self) -> dict[str, float]:
-        given = {"SIDE": self.side, "WORKGROUP": self.workgroup}
+        given = {"SIDE": self.side, "WORKGROUP": self.workgroup, "PARTS": self.parts}
         return {name: value for name, value in given.items() if value is not None}
 
     def count(self, tokens: int, pairs: int) -> int:
@@ -67,11 +78,22 @@ def tile_blocks(kernel: str, side: int, workgroup: int | None = None) -> Tiling:
     return Tiling(kernel, 1, tokens=side, pairs=side // 2, side=side, workgroup=workgroup)
 
 
+def tile_units(units: str) -> Tiling:
+    """Return the tiling of squares in small matrices, of which each subgroup keeps so many."""
+    known = figures_of(GEMM_MATRICES)
+    along = figures_of(f"linear/fragments/units_{units}")["UNITS_ALONG"]
+    side = known["SUBGROUPS_ALONG"] * along * known["UNIT_SIDE"]
+    return Tiling(GEMM_MATRICES, 1, tokens=side, pairs=side // 2, units=units)
+
+
 ALONE, SHARED = tile_registers("alone"), tile_registers("shared")
 WIDE, LARGE_FLOATS = tile_workgroup(GEMM_WIDE), tile_workgroup(GEMM_F32)
 INT8 = tuple(tile_blocks(GEMM_INT8, side) for side in TILE_SIDES)
 # Halves take twice the memory of bytes: small tiles have half as many splits.
 HALF = (tile_blocks(GEMM_F16, 64), tile_blocks(GEMM_F16, 32, workgroup=64))
+
+# Measured on an H200: squares of 128 are the quickest of large products, of 64 those of small ones.
+UNITS = tile_units("four"), tile_units("two")
 
 
 ALL_TOKENS = 2**31  # of a tile: a workgroup of the CPU takes a few rows and every token
@@ -85,6 +107,8 @@ def tile_rows(kernel: str) -> Tiling:
 
 def choose_tilings(matrix: Matrix, target: KernelTarget) -> tuple[Tiling, ...]:
     """Choose the tilings of a matrix; a call takes the first that has enough tiles for it."""
+    if takes_matrices(matrix, target):
+        return tuple(replace(tiling, parts=parts_of_x(target)) for tiling in UNITS)
     arithmetic = split_for(matrix, target)
     if target.cpu:
         return (tile_rows(GEMM_INT8 if arithmetic == BYTES else GEMM_WIDE),)

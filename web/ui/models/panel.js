@@ -258,12 +258,21 @@ function whyOf(chosen) {
   }
 }
 
+/** @param {string} arithmetic */
+function ofMany(arithmetic) {
+  switch (arithmetic) {
+    case "bytes": return t`several tokens by bytes, in 15 bits`;
+    case "matrices": return t`several tokens by matrix units, in halves`;
+    default: return t`several tokens by floats`;
+  }
+}
+
 /** @param {LoadedModel["kernels"]} kernels */
 function arithmeticOf({ wide, one_token: one, many_tokens: many }) {
   if (!wide) return "";
   return line(
     one === "bytes" ? t`one token by bytes, as exact as by floats` : t`one token by floats`,
-    many === "bytes" ? t`several tokens by bytes, in 15 bits` : t`several tokens by floats`,
+    ofMany(many),
   );
 }
 
