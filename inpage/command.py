@@ -173,9 +173,12 @@ def api(arguments: list[str]) -> int:
         return refuse(f"{error.name} is missing: pip install 'inpage[native]'")
 
     async def load() -> "AnyModel":
-        from py_runtime.model import writer
+        from py_runtime.base.messages import worded
+        from py_runtime.model import Model, writer
 
         model = await inpage.load(options.model, draft=options.draft, **loading(options))
+        if isinstance(model, Model) and model.caches.said is not None:
+            print_plainly(f"inpage: {worded(model.caches.said)}", file=sys.stderr)
         for where, strength in options.adapter:
             await writer(model).adapters.load(where, strength)
         return model

@@ -35,12 +35,13 @@ def having(device: Device, limits: dict[str, int]) -> Iterator[None]:
 @contextmanager
 def having_enough(tiles: int | None) -> Iterator[None]:
     """Let so many large tiles of a product be enough to take them, where a number is given."""
-    usual = gemm.MIN_TILES
-    gemm.MIN_TILES = usual if tiles is None else tiles
+    usual = gemm.MIN_SQUARES, gemm.MIN_SHARE
+    if tiles is not None:
+        gemm.MIN_SQUARES, gemm.MIN_SHARE = tiles, 0.0
     try:
         yield
     finally:
-        gemm.MIN_TILES = usual
+        gemm.MIN_SQUARES, gemm.MIN_SHARE = usual
 
 
 async def run_graph(

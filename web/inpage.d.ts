@@ -476,7 +476,7 @@ export interface GenerationRequest {
   /** Ours: whether tokens are proposed, from the text so far or by a draft, and verified together; "auto", the default, measures. */
   speculate?: "auto" | boolean | null;
   /** Ours: what happens when a chat outgrows the context. */
-  context_overflow?: "error" | "drop_oldest" | null;
+  context_overflow?: "error" | "drop_oldest" | "slide" | null;
   /** Ours: stops the generation; the answer so far has the finish_reason "abort". */
   signal?: AbortSignal;
 }
@@ -652,6 +652,8 @@ export interface Usage {
     sampling: Sampling;
     /** Messages that were left out, to make room. */
     dropped_messages?: number;
+    /** Tokens that slid out of the context so that the answer could go on. */
+    slid_tokens?: number;
     // What a token after the first cost, on average.
     dispatches_per_token?: number;
     submits_per_token?: number;

@@ -21,6 +21,8 @@ def outcome(last: Piece, seconds: float) -> list[Message]:
         messages.append(message("answer_speed", tokens_per_second=rate))
     if dropped := usage.dropped_messages:
         messages.append(message("messages_left_out", count=dropped))
+    if slid := usage.slid_tokens:
+        messages.append(message("tokens_slid_out", count=slid))
     return messages
 
 

@@ -237,6 +237,8 @@ def usage_json(usage: Usage) -> Json:
         extra["images_s"] = usage.images_s
     if usage.dropped_messages:
         extra["dropped_messages"] = usage.dropped_messages
+    if usage.slid_tokens:
+        extra["slid_tokens"] = usage.slid_tokens
     if usage.proposed_tokens:
         extra["drafted_tokens"] = usage.drafted_tokens
     details: Json = {}

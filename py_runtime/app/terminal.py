@@ -50,7 +50,7 @@ class TerminalChat:
         self._kv = kv  # the type of caches
         self._draft = draft  # the place of a model that proposes tokens
         # Thoughts are shown as they come.
-        shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
+        shown = {"context_overflow": "slide", "reasoning_format": "none"}
         self._fields = {**fields, **shown}
         self._system = [{"role": "system", "content": system}] if system else []
         self._messages: list[dict[str, Any]] = list(self._system)

@@ -15,10 +15,12 @@ def held_values(dtype: DType, data: np.ndarray) -> np.ndarray:
         low = (held["low"][:, None, :] >> SHIFTS & 3).reshape(-1, CACHED_BLOCK)
         codes = held["high"].astype(np.uint16) << 2 | low
         least, step = _as_floats(held["least"]), _as_floats(held["range"]) / np.float32(1023)
-        return (codes * step + least).reshape(-1)
+        values: np.ndarray = codes * step + least
+        return values.reshape(-1)
     if dtype is Q4:
         codes = np.concatenate([held["codes"] & 15, held["codes"] >> 4], axis=-1)
-        return (codes * _as_floats(held["step"]) + _as_floats(held["least"])).reshape(-1)
+        values = codes * _as_floats(held["step"]) + _as_floats(held["least"])
+        return values.reshape(-1)
     return held.astype(dtype.host, copy=False).reshape(-1)
 
 
@@ -48,7 +50,8 @@ def as_held(dtype: DType, values: np.ndarray) -> np.ndarray:
 def _codes(blocks: np.ndarray, least: np.ndarray, step: np.ndarray, most: int) -> np.ndarray:
     """Return the steps of each value above the least: u16 [blocks, 32]."""
     steps = (blocks - _as_floats(least)) / np.maximum(step, np.float32(1e-33))[:, None]
-    return np.rint(steps).clip(0, most).astype(np.uint16)
+    codes: np.ndarray = np.rint(steps).clip(0, most).astype(np.uint16)
+    return codes
 
 
 def _as_floats(held: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.draft import Draft
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.generation.sliding import Slide, SlidingText
 from py_runtime.generation.speculation import AUTO, Choice, Guesses
 from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
@@ -36,6 +37,7 @@ class DeviceTokens:
         room: int,
         cancel: CancelToken,
         speculate: str = AUTO,
+        slide: Slide | None = None,
     ) -> None:
         self._session = session
         self._speculate = speculate
@@ -46,6 +48,8 @@ class DeviceTokens:
         self._seed = random.getrandbits(32) if settings.seed is None else settings.seed
         self._drawn: list[int] = []
         self._draws = 0  # random numbers used
+        self._is_last_held = False  # the cache has the last token drawn
+        self._text = SlidingText(session, slide, prompt)
 
     def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
         """Yield tokens as they come; after a lost device, resume with the same random numbers."""
@@ -53,18 +57,22 @@ class DeviceTokens:
 
     async def _rest(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
         """Yield the tokens that have not come yet."""
-        if len(self._drawn) >= self._room:
-            return
-        so_far = [*self._prompt, *self._drawn]
-        await self._session.compute_after(so_far, self._cancel, on_prefill)
-        loop = await until_cancelled(self._session.decode_loop(), self._cancel)
-        async with aclosing(self._from(loop, len(so_far))) as batches:
-            async for tokens in batches:
-                yield [Drawn(token) for token in tokens]
+        while len(self._drawn) < self._room:
+            so_far = await self._text.seen([*self._prompt, *self._drawn])
+            await self._session.compute_after(so_far, self._cancel, on_prefill)
+            self._is_last_held = True
+            loop = await until_cancelled(self._session.decode_loop(), self._cancel)
+            async with aclosing(self._from(loop, len(so_far))) as batches:
+                async for tokens in batches:
+                    yield [Drawn(token) for token in tokens]
 
     async def _from(self, loop: DecodeLoop, position: int) -> AsyncGenerator[list[int], None]:
-        """Yield tokens from the logits just computed; the first token is for `position`."""
+        """Yield tokens from the logits just computed; the first token is for `position`.
+
+        They are as many as there is room for before something has to slide out.
+        """
         wanted = self._room - len(self._drawn)
+        wanted = min(wanted, self._text.room(position) or wanted)
         pace = self._session.batches
         pace.begin()
         in_flight: deque[Drawing] = deque()
@@ -211,12 +219,14 @@ class DeviceTokens:
 
     def _fed(self, batch: Batch) -> list[int]:
         """Return the tokens that were computed for these to be drawn."""
-        return [*self._drawn[-1:], *batch.tokens[:-1]]
+        before = [] if self._is_last_held else self._drawn[-1:]
+        return [*before, *batch.tokens[:-1]]
 
     def _take(self, batch: Batch) -> None:
         """Record what the cache holds now: all tokens that were drawn except the last."""
         self._draws = batch.draws
         fed = self._fed(batch)
+        self._is_last_held = False
         self._session.tokens += fed
         self._session.computed_tokens += len(fed)
         self._drawn += batch.tokens

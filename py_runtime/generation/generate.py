@@ -12,6 +12,7 @@ from py_runtime.generation.host_tokens import HostTokens, OtherPrompt
 from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.pieces import Drawn, Piece, Usage, Work
 from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.generation.sliding import Slide
 from py_runtime.grammar import Grammar
 from py_runtime.sampling import StopStrings, TokenLogprob
 from py_runtime.tokens import StreamDecoder, Tokenizer
@@ -29,6 +30,11 @@ class Generation:
     dropped_messages: int = 0
     other: OtherPrompt | None = None  # which is contrasted with the prompt
     fills_context: bool = False  # with all tokens that may be written
+    slide: Slide | None = None  # what may go when the context is full
+
+    def slid_tokens(self, written: int) -> int:
+        """Return how many tokens have slid out of the context to write so many."""
+        return 0 if self.slide is None else self.slide.dropped(len(self.prompt) + written - 1)
 
     def usage(self, cached_tokens: int) -> Usage:
         return Usage(
@@ -101,7 +107,11 @@ async def generate(
 ) -> AsyncIterator[Piece]:
     """Yield pieces of the answer; the last has a finish_reason and the usage."""
     options = wanted.options
-    usage = wanted.usage(session.reusable(wanted.prompt))
+    prompt = wanted.prompt
+    if wanted.slide is not None:
+        prompt = wanted.slide.seen(prompt)
+        await session.device.survive(lambda: session.slide_towards(prompt), cancel)
+    usage = wanted.usage(session.reusable(prompt))
     clock = Clock(usage, session)
     text = AnswerText(tokenizer, options)
 
@@ -115,6 +125,7 @@ async def generate(
             async for batch in batches:
                 for drawn in batch:
                     clock.token()
+                    usage.slid_tokens = wanted.slid_tokens(usage.completion_tokens)
                     ended = drawn.token in wanted.end_tokens and not options.ignore_eos
                     text.push(drawn.token, drawn.logprobs, is_end=ended)
                     if ended or text.stopped or drawn.is_last:
@@ -147,7 +158,9 @@ def token_batches(
     )
     if not needs_logits and session.can_loop:
         sampling, room = options.sampling, wanted.room
-        drawn = DeviceTokens(session, wanted.prompt, sampling, room, cancel, options.speculate)
+        drawn = DeviceTokens(
+            session, wanted.prompt, sampling, room, cancel, options.speculate, wanted.slide
+        )
         return drawn.batches(on_prefill)
 
     def text_of(token: int) -> str:
@@ -155,7 +168,15 @@ def token_batches(
 
     grammar, room = wanted.grammar, wanted.room
     tokens = HostTokens(
-        session, wanted.prompt, options, grammar, room, cancel, text_of, wanted.other
+        session,
+        wanted.prompt,
+        options,
+        grammar,
+        room,
+        cancel,
+        text_of,
+        wanted.other,
+        wanted.slide,
     )
     return tokens.batches(on_prefill)
 

@@ -11,6 +11,7 @@ from py_runtime.base.errors import RequestError
 from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.generation.sliding import Slide, SlidingText
 from py_runtime.grammar import Grammar
 from py_runtime.sampling import Sampler, TokenHistory, TokenLogprob, logprobs
 from py_runtime.sampling.step import Drawing
@@ -36,6 +37,7 @@ class HostTokens:
         cancel: CancelToken,
         texts: Callable[[int], str],
         other: OtherPrompt | None = None,
+        slide: Slide | None = None,
     ) -> None:
         self._session = session
         self._texts = texts
@@ -45,12 +47,16 @@ class HostTokens:
         self._grammar = grammar
         self._room = room
         self._cancel = cancel
+        self._text = SlidingText(session, slide, prompt)
 
     async def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
         tokens = list(self._prompt)
         choose: Chooser | None = None
         for remaining in range(self._room, 0, -1):
-            logits = await self._session.logits_after(tokens, self._cancel, on_prefill)
+            seen = await self._session.device.survive(
+                partial(self._text.seen, tokens), self._cancel
+            )
+            logits = await self._session.logits_after(seen, self._cancel, on_prefill)
             if choose is None:
                 size = len(logits)
                 choose = Chooser(self._prompt, self._options, self._grammar, size, self._texts)

@@ -14,6 +14,9 @@ from py_runtime.generation.speculation import AUTO, OFF, ON
 from py_runtime.sampling import SamplingSettings
 from py_runtime.sampling.step import ChosenStep, choose_step
 
+# What becomes of a chat that outgrows the context: it is refused, or its oldest messages go before
+# an answer, or also while one is written (sliding.py).
+ERROR, DROP_OLDEST, SLIDE = OVERFLOWS = "error", "drop_oldest", "slide"
 MAX_STOPS = 16
 MAX_NAME = 100  # characters of a field's name that an error repeats
 MAX_TOP_LOGPROBS = 20
@@ -28,17 +31,22 @@ class GenerationOptions:
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     sampler: CustomSampler | None = None  # instead of the above
     steps: tuple[ChosenStep, ...] = ()  # before the above
-    max_tokens: int | None = None  # None: as many as the context holds
+    max_tokens: int | None = None  # None: as many as there is room for, or as the context holds
     stop: tuple[str, ...] = ()
     top_logprobs: int | None = None  # None: no logprobs at all
     response_format: Any = None
     ignore_eos: bool = False  # goes on after an end token: for benchmarks and tests
-    context_overflow: str = "error"  # or "drop_oldest"
+    context_overflow: str = ERROR  # or DROP_OLDEST, or SLIDE
     allow_special: bool = False  # control tokens that messages spell are control tokens
     continue_final_message: bool = False  # the answer is the rest of the last message
     continue_token_ids: tuple[int, ...] = ()  # of that message, in place of its content
     shown_tokens: frozenset[str] = frozenset()  # control tokens that are a part of the text
     speculate: str = AUTO  # whether the next tokens are proposed and verified together
+
+    @property
+    def slides(self) -> bool:
+        """Tell whether an answer goes on where the context is full."""
+        return self.context_overflow == SLIDE
 
     def seeded(self) -> "GenerationOptions":
         """Return options with a seed: a random one where the request names none."""
@@ -49,7 +57,6 @@ class GenerationOptions:
 
 SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))
 NOT_A_CHOICE = ("seed", "logit_bias")  # of a way to draw: the defaults stand beside them
-OVERFLOWS = ("error", "drop_oldest")
 
 
 def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOptions:
@@ -78,7 +85,7 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
         top_logprobs=top_logprobs,
         response_format=wanted.pop("response_format", None),
         ignore_eos=take_bool(wanted, "ignore_eos"),
-        context_overflow=_overflow(wanted.pop("context_overflow", "error")),
+        context_overflow=_overflow(wanted.pop("context_overflow", ERROR)),
         allow_special=take_bool(wanted, "allow_special"),
         continue_final_message=take_bool(wanted, "continue_final_message"),
         continue_token_ids=_token_ids(wanted.pop("continue_token_ids", ()), vocabulary),

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from py_runtime.base.errors import ContextLengthError
+from py_runtime.base.errors import ContextLengthError, most_counted
 from py_runtime.generation.messages import Message
-from py_runtime.generation.options import GenerationOptions
+from py_runtime.generation.options import ERROR, GenerationOptions
 
 MAX_RESERVED = 512  # tokens kept free for the answer
 KEPT_SHARE = 0.5  # of the room, once it is full: so the cache is rebuilt seldom, not every turn
@@ -35,9 +35,12 @@ def fit_messages(
     prompt = encode_chat(messages)
     system = messages[:1] if messages[0]["role"] == "system" else []
     turns = split_turns(messages[len(system) :])
-    if len(turns) < 2 and len(prompt) >= context:
+    # An answer that goes on may slide out of the context itself.
+    may_slide = options.slides and options.continue_final_message
+    longest = most_counted(context) if may_slide else context
+    if len(turns) < 2 and len(prompt) >= longest:
         raise ContextLengthError(len(prompt), context, is_one_turn=True)
-    if options.context_overflow == "error":
+    if options.context_overflow == ERROR:
         return prompt, 0  # a prompt that is too long is refused later
     room = context - min(options.max_tokens or MAX_RESERVED, MAX_RESERVED, context // 4)
     if len(prompt) <= room:
@@ -50,11 +53,19 @@ def fit_messages(
     while first < len(turns):
         kept = [*system, *(message for turn in turns[first:] for message in turn)]
         prompt = encode_chat(kept)
-        if len(prompt) <= room or (first == len(turns) - 1 and len(prompt) < context):
+        if len(prompt) <= room or (first == len(turns) - 1 and len(prompt) < longest):
             return prompt, len(messages) - len(kept)
         # Ever more of them: a template that writes much between the turns is not rendered for each.
         first, step = max(first + 1, min(first + step, len(turns) - 1)), 2 * step
     raise ContextLengthError(len(prompt), context, is_one_turn=True)
+
+
+def beginning(messages: list[Message], encode_chat: EncodeChat, prompt: Sequence[int]) -> int:
+    """Return how many first tokens of a prompt belong to no turn: those of the system prompt."""
+    system = messages[:1] if messages[0]["role"] == "system" else []
+    head = encode_chat([*system, QUESTION])
+    pairs = enumerate(zip(head, prompt, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(head), len(prompt)))
 
 
 def split_turns(messages: list[Message]) -> list[list[Message]]:

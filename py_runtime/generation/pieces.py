@@ -35,6 +35,7 @@ class Usage:
     cached_tokens: int  # of the prompt, found in the cache
     completion_tokens: int = 0
     dropped_messages: int = 0  # the oldest, to make room
+    slid_tokens: int = 0  # of prompt and answer, to go on in a full context
     fills_context: bool = False  # prompt and answer together: there is no room for more
     time_to_first_token_s: float | None = None
     images_s: float = 0.0  # of that, for what images become

@@ -24,7 +24,10 @@ from py_runtime.generation.speculation import AUTO, OFF, ON, Speculation
 from py_runtime.generation.verifier import MOST_TOKENS, Verifier, can_verify
 from py_runtime.gpu.kernel_target import HALVES
 from py_runtime.graph import Graph
+from py_runtime.graph.cache_slide import slidable_caches, slide
 from py_runtime.graph.state_backup import StateBackup
+
+LEAST_ALIKE = 16  # tokens by which a text is known again behind what was left out of it
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
 RunGraph = Callable[[list[np.ndarray]], Coroutine[Any, Any, list[np.ndarray]]]
@@ -63,6 +66,9 @@ class SessionModel(Protocol):
 
     max_chunk: int
     token_rows: TokenRows | None  # the graph's last input, where there are some
+
+    @property
+    def context(self) -> int: ...
 
     @property
     def image_rows(self) -> ImageRows | None: ...  # the inputs behind the position, likewise
@@ -147,6 +153,32 @@ class Session:
         """Forget what is held from this position on: something else would be computed there."""
         if position < len(self.tokens):
             self._go_back(position)
+
+    async def slide(self, keep: int, drop: int) -> None:
+        """Let tokens behind the first `keep` go; those that follow them move up, with their keys.
+
+        Where these cannot be turned to other positions the first are held alone, and the others
+        are computed again by whoever needs them.
+        """
+        tokens, end = [*self.tokens[:keep], *self.tokens[keep + drop :]], len(self.tokens)
+        caches = None
+        if keep + drop < end and self._model.image_rows is None:
+            caches = slidable_caches(self.graph.program, self._model.context)
+        if caches is None:
+            self.cut_back(keep)
+            return
+        self.forget()  # until all of it has moved
+        async with self.graph.lock:
+            is_moved = await slide(self.graph, caches, keep, drop, end)
+        self.tokens = tokens if is_moved else tokens[:keep]
+        self.windows.write(len(self.tokens))
+
+    async def slide_towards(self, prompt: Sequence[int]) -> None:
+        """Let tokens go that a prompt has left out, if most of what follows them is in it."""
+        keep = self._shared(prompt)
+        drop = _left_out(self.tokens[keep:], prompt[keep:])
+        if drop:
+            await self.slide(keep, drop)
 
     def begin_anew(self) -> "Session":
         """Return a fresh session; what was measured and compiled stays."""
@@ -398,3 +430,18 @@ class Session:
         if self._loop is not None:
             self._loop.unload()
         self._loop = self._looped = None
+
+
+def _left_out(held: Sequence[int], wanted: Sequence[int]) -> int:
+    """Return how many first tokens of what is held another text begins without; 0: it does not."""
+    begin, best, most = list(wanted[:LEAST_ALIKE]), 0, 0
+    if len(begin) < LEAST_ALIKE:
+        return 0
+    for drop in range(1, len(held) - LEAST_ALIKE + 1):
+        if list(held[drop : drop + LEAST_ALIKE]) != begin:
+            continue
+        pairs = zip(held[drop:], wanted, strict=False)
+        alike = next((at for at, (a, b) in enumerate(pairs) if a != b), len(held) - drop)
+        if alike >= most and 2 * alike >= len(held) - drop:
+            best, most = drop, alike
+    return best

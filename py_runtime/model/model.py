@@ -37,9 +37,10 @@ from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import Message, parse_messages
 from py_runtime.generation.options import GenerationOptions, negative_of, parse_options
-from py_runtime.generation.overflow import fit_messages
+from py_runtime.generation.overflow import beginning, fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
+from py_runtime.generation.sliding import FIRST_TOKENS, Slide
 from py_runtime.gguf.tower import Tower
 from py_runtime.gpu import CPU, Device
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
@@ -279,14 +280,15 @@ class Model(Overlaid):
         """Yield the assistant's next message in pieces; fields are those of a chat completion."""
         asked = ChatRequest.take(fields)
         options = self._with_tools(parse_options(fields, self.vocabulary), asked)
-        prompt, dropped, continued = await aside(
+        found = await aside(
             is_long([messages, asked.tools]), lambda: self._chat_prompt(messages, asked, options)
         )
+        prompt, dropped, continued, kept = found
         other = self._other_chat(messages, asked, options)
         begun: str | Sequence[int] = options.continue_token_ids
         if continued is not None and not asked.forced:
             begun = begun or continued["content"]
-        pieces = self._generate(prompt, options, cancel, on_prefill, dropped, other, begun)
+        pieces = self._generate(prompt, options, cancel, on_prefill, dropped, other, begun, kept)
         reader = self.prompts.reader(asked, prompt, continued)
         async for piece in self.prompts.read(pieces, reader):
             yield piece
@@ -296,13 +298,16 @@ class Model(Overlaid):
         rest = dict(fields)
         asked = ChatRequest.take(rest)
         options = self._with_tools(parse_options(rest, self.vocabulary), asked)
-        ids, dropped, _ = self._chat_prompt(messages, asked, options)
+        ids, dropped, *_ = self._chat_prompt(messages, asked, options)
         return ChatPrompt(ids, dropped, asked, options)
 
     def _chat_prompt(
         self, messages: Any, asked: ChatRequest, options: GenerationOptions
-    ) -> tuple[list[int], int, Message | None]:
-        """Return the prompt, how many messages were left out, and the one that it continues."""
+    ) -> tuple[list[int], int, Message | None, int]:
+        """Return the prompt, how many messages were left out, and the one that it continues.
+
+        Last, how many first tokens stay where others slide out of the context.
+        """
         parsed = parse_messages(messages)
         continues = options.continue_final_message
         if continues and parsed[-1]["role"] != "assistant":
@@ -316,22 +321,21 @@ class Model(Overlaid):
                 "continue_token_ids",
             )
         most = most_counted(self.context)
-        prompt, dropped = fit_messages(
-            parsed,
-            partial(
-                self.prompts.tokens,
-                asked=asked,
-                allow_special=options.allow_special,
-                continues=continues,
-                begun=options.continue_token_ids,
-                most=most,
-            ),
-            partial(self.tokenizer.encode, most=most),
-            self.context,
-            options,
-            self.prompts.image_tokens,
+        encode_chat = partial(
+            self.prompts.tokens,
+            asked=asked,
+            allow_special=options.allow_special,
+            continues=continues,
+            begun=options.continue_token_ids,
+            most=most,
         )
-        return prompt, dropped, parsed[-1] if continues else None
+        encode_text = partial(self.tokenizer.encode, most=most)
+        image_tokens = self.prompts.image_tokens
+        prompt, dropped = fit_messages(
+            parsed, encode_chat, encode_text, self.context, options, image_tokens
+        )
+        kept = beginning(parsed, encode_chat, prompt) if options.slides else 0
+        return prompt, dropped, parsed[-1] if continues else None, kept
 
     def _other_chat(
         self, messages: Any, asked: ChatRequest, options: GenerationOptions
@@ -434,13 +438,23 @@ class Model(Overlaid):
         dropped_messages: int = 0,
         other: list[int] | None = None,
         begun: str | Sequence[int] = "",
+        kept: int = FIRST_TOKENS,
     ) -> AsyncIterator[Piece]:
-        """Yield what follows the prompt; `begun` is what it ends with of the answer."""
-        self._check_room(prompt)
-        self._check_room(other or ())
+        """Yield what follows the prompt; `begun` is what it ends with of the answer.
+
+        The `kept` first tokens of the prompt stay where others slide out of the context. What is
+        contrasted with another prompt does not slide, nor what a model that sees was shown.
+        """
+        can_slide = options.slides and other is None and self.image_rows is None
+        slide = Slide(kept, self.context) if can_slide else None
+        if slide is None:
+            self._check_room(prompt)
+            self._check_room(other or ())
+            left = self.context - max(len(prompt), len(other or ()))
+            room = min(options.max_tokens or left, left)
+        else:
+            left, room = 0, options.max_tokens or self.context
         options = options.seeded()
-        left = self.context - max(len(prompt), len(other or ()))
-        room = min(options.max_tokens or left, left)
         grammar = self._grammar(options.response_format)
         if grammar is not None:
             grammar.begin(begun)
@@ -455,6 +469,7 @@ class Model(Overlaid):
             dropped_messages,
             contrasted,
             fills_context=room == left,
+            slide=slide,
         )
         cancel = cancel or CancelToken()
         self._asking += 1

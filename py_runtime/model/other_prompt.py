@@ -23,6 +23,9 @@ class TwinnedModel(Protocol):
     token_rows: TokenRows | None
 
     @property
+    def context(self) -> int: ...
+
+    @property
     def image_rows(self) -> ImageRows | None: ...
 
     @property
@@ -40,7 +43,7 @@ class Twin:
         self._model = model
         self._of: Graph | None = None  # the model's graph that this one belongs to
         self.graph: Graph
-        self.max_chunk = model.max_chunk
+        self.max_chunk, self.context = model.max_chunk, model.context
         self.image_rows, self.token_rows = model.image_rows, model.token_rows
         self.draft: None = None  # the host chooses its tokens
         self.session = Session(self)

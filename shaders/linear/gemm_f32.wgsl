@@ -1,45 +1,54 @@
 // GEMM in floats: several tokens, and weights in blocks of 32 columns, for GPUs that have no instruction for
-// dot4I8Packed. A workgroup computes a tile of SIDE × SIDE outputs, one block of K at a time, of which each
-// of two splits takes a half: both factors lie in workgroup memory column by column, four tokens or rows in a
-// vector, and an invocation keeps 8 × 8 sums in registers, which the splits add up in the end.
+// dot4I8Packed. A workgroup computes a tile of TOKENS × ROWS outputs, half a block of K at a time: both factors
+// lie in workgroup memory column by column, four tokens or rows in a vector, and an invocation keeps the sums of
+// eight tokens with four rows in registers. Some invocations carry x there, and others the weight.
 // needs: linear/fragments/io, linear/fragments/x, shared/weights/packed_values, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
-const WORKGROUP = 128u;  // every device allows as many
-const SIDE = 64u;
-const QUADS = SIDE / 4u;  // vectors of four tokens or rows in a column of the tile
-const ACROSS = QUADS / 2u;  // invocations along a side: each has every ACROSS-th quad
-const MEMBERS = ACROSS * ACROSS;  // invocations of a split
+const SIDE = 16u;  // invocations along the tokens, and along the rows
+const WORKGROUP = SIDE * SIDE;
+const ROWS = 4u * SIDE;
+const TOKENS = 8u * SIDE;
 const COLUMNS = 16u;  // of a half
+const WORDS = COLUMNS / 4u;
+const TOKEN_QUADS = TOKENS / 4u;
+const CARRIERS = TOKEN_QUADS * WORDS;  // invocations that carry x
+const WEIGHT_CARRIERS = SIDE * WORDS;  // and those after them that carry the weight
 
-// An invocation carries 4 tokens × 4 columns of x, and a word of the blocks of four rows.
-struct Carried {
-  x: mat4x4f,
-  blocks: array<WeightBlock, 4>,
+// Of four rows.
+struct FourBlocks {
+  a: WeightBlock,
+  b: WeightBlock,
+  c: WeightBlock,
+  d: WeightBlock,
 }
 
-var<workgroup> x_tiles: array<vec4f, 2u * COLUMNS * QUADS>;  // [split][column][quad of tokens]
-var<workgroup> weight_tiles: array<vec4f, 2u * COLUMNS * QUADS>;  // [split][column][quad of rows]
+var<workgroup> x_tile: array<vec4f, COLUMNS * TOKEN_QUADS>;  // [column][quad of tokens]
+var<workgroup> weight_tile: array<vec4f, COLUMNS * SIDE>;  // [column][quad of rows]
 
-fn x_quad(token: u32, quad: u32) -> vec4f {
-  return x[live_token(token) * params.shape.quads + quad];
+// Where a quad of a column lies: neither storing nor loading meets one bank of memory twice.
+fn place_of(column: u32, quad: u32, quads: u32) -> u32 {
+  return column * quads + (quad ^ (column / 4u * 2u));
 }
 
-fn fetch(first_token: u32, rows: vec4u, block: u32, k_split: u32, member: u32) -> Carried {
-  let own = min(block, params.shape.octets / 4u - 1u);  // what is past the end is not used
-  let token = first_token + 4u * (member % QUADS);
-  let quad = 8u * own + 4u * k_split + member / QUADS;
-  var carried: Carried;
-  carried.x = transpose(mat4x4f(
-    x_quad(token, quad),
-    x_quad(token + 1u, quad),
-    x_quad(token + 2u, quad),
-    x_quad(token + 3u, quad),
+// Four tokens × four columns, a column each.
+fn fetch_x(tokens: vec4u, quad: u32) -> mat4x4f {
+  let own = min(quad, params.shape.quads - 1u);  // what is past the end is not used
+  return transpose(mat4x4f(
+    x[tokens.x * params.shape.quads + own],
+    x[tokens.y * params.shape.quads + own],
+    x[tokens.z * params.shape.quads + own],
+    x[tokens.w * params.shape.quads + own],
   ));
-  carried.blocks[0] = load_block(rows.x, own);
-  carried.blocks[1] = load_block(rows.y, own);
-  carried.blocks[2] = load_block(rows.z, own);
-  carried.blocks[3] = load_block(rows.w, own);
-  return carried;
+}
+
+fn fetch_blocks(rows: vec4u, block: u32) -> FourBlocks {
+  let own = min(block, params.shape.octets / 4u - 1u);
+  return FourBlocks(
+    load_block(rows.x, own),
+    load_block(rows.y, own),
+    load_block(rows.z, own),
+    load_block(rows.w, own),
+  );
 }
 
 // Four columns of a row, those of one of the four words of a half, before BYTE_UNIT: sums are multiplied by
@@ -54,34 +63,54 @@ fn raised_word(held: WeightBlock, half: u32, word: u32) -> vec4f {
   return values * affine.x;
 }
 
-fn store_tiles(carried: Carried, k_split: u32, member: u32) {
-  let rows = member % QUADS;
-  let word = member / QUADS;
-  let weights = transpose(mat4x4f(
-    raised_word(carried.blocks[0], k_split, word),
-    raised_word(carried.blocks[1], k_split, word),
-    raised_word(carried.blocks[2], k_split, word),
-    raised_word(carried.blocks[3], k_split, word),
-  ));
-  let tile = k_split * COLUMNS;
-  for (var at = 0u; at < 4u; at++) {
-    let column = select(4u * word + at, 8u * (word / 2u) + 2u * at + word % 2u, PAIRED);
-    x_tiles[(tile + 4u * word + at) * QUADS + rows] = carried.x[at];
-    weight_tiles[(tile + column) * QUADS + rows] = weights[at];
-  }
+fn store_x(columns: mat4x4f, word: u32, quad: u32) {
+  let at = place_of(4u * word, quad, TOKEN_QUADS);
+  x_tile[at] = columns[0];
+  x_tile[at + TOKEN_QUADS] = columns[1];
+  x_tile[at + 2u * TOKEN_QUADS] = columns[2];
+  x_tile[at + 3u * TOKEN_QUADS] = columns[3];
 }
 
-fn outer(tokens: vec4f, rows: vec4f) -> mat4x4f {
-  return mat4x4f(tokens.x * rows, tokens.y * rows, tokens.z * rows, tokens.w * rows);
+fn store_weights(held: FourBlocks, half: u32, word: u32, quad: u32) {
+  let columns = transpose(mat4x4f(
+    raised_word(held.a, half, word),
+    raised_word(held.b, half, word),
+    raised_word(held.c, half, word),
+    raised_word(held.d, half, word),
+  ));
+  // With PAIRED a word has every second column of eight.
+  let first = select(4u * word, 8u * (word / 2u) + word % 2u, PAIRED);
+  let step = select(1u, 2u, PAIRED);
+  weight_tile[place_of(first, quad, SIDE)] = columns[0];
+  weight_tile[place_of(first + step, quad, SIDE)] = columns[1];
+  weight_tile[place_of(first + 2u * step, quad, SIDE)] = columns[2];
+  weight_tile[place_of(first + 3u * step, quad, SIDE)] = columns[3];
+}
+
+// Adds products of four tokens, a column each, with four rows.
+fn with_outer(before: mat4x4f, tokens: vec4f, rows: vec4f) -> mat4x4f {
+  return mat4x4f(
+    fma(rows, vec4f(tokens.x), before[0]),
+    fma(rows, vec4f(tokens.y), before[1]),
+    fma(rows, vec4f(tokens.z), before[2]),
+    fma(rows, vec4f(tokens.w), before[3]),
+  );
 }
 
 fn store_sums(token: u32, pair: u32, sums: vec4f) {
   if (token < params.shape.tokens && pair < params.pairs) {
-    store_pair(token, pair, sums.xy);
+    store_pair(token, pair, BYTE_UNIT * sums.xy);
   }
   if (token < params.shape.tokens && pair + 1u < params.pairs) {
-    store_pair(token, pair + 1u, sums.zw);
+    store_pair(token, pair + 1u, BYTE_UNIT * sums.zw);
   }
+}
+
+fn store_tokens(token: u32, pair: u32, sums: mat4x4f) {
+  store_sums(token, pair, sums[0]);
+  store_sums(token + 1u, pair, sums[1]);
+  store_sums(token + 2u, pair, sums[2]);
+  store_sums(token + 3u, pair, sums[3]);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -91,61 +120,58 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = group.y * groups.x + group.x;
-  let tiles_across = (params.pairs + SIDE / 2u - 1u) / (SIDE / 2u);
-  let first_pair = (index % tiles_across) * (SIDE / 2u);
-  let first_token = (index / tiles_across) * SIDE;
-  let k_split = lane / MEMBERS;
-  let member = lane % MEMBERS;
-  let down = member / ACROSS;
-  let across = member % ACROSS;
-  // A quad of rows is two pairs.
-  let carried_pair = first_pair + 2u * (member % QUADS);
+  let tiles_across = (params.pairs + ROWS / 2u - 1u) / (ROWS / 2u);
+  let first_pair = (index % tiles_across) * (ROWS / 2u);
+  let first_token = (index / tiles_across) * TOKENS;
+  let down = lane / SIDE;
+  let across = lane % SIDE;
+  let word = lane % WORDS;
+  let is_carrier = lane < CARRIERS;
+  let carries_weight = !is_carrier && lane < CARRIERS + WEIGHT_CARRIERS;
+  let quad = lane / WORDS;  // of tokens
+  let row_quad = (lane - CARRIERS) / WORDS % SIDE;
+  let tokens = min(
+    vec4u(first_token + 4u * quad) + vec4u(0, 1, 2, 3),
+    vec4u(params.shape.tokens - 1u),
+  );
+  let carried_pair = first_pair + 2u * row_quad;
   let rows = vec4u(pair_rows(carried_pair), pair_rows(carried_pair + 1u));
-  // Of the near and the far quad of tokens, with those of rows: a column for each token.
-  var near_near = mat4x4f();
-  var near_far = mat4x4f();
-  var far_near = mat4x4f();
-  var far_far = mat4x4f();
-  var next = fetch(first_token, rows, 0u, k_split, member);
-  for (var block = 0u; block < params.shape.octets / 4u; block++) {
-    store_tiles(next, k_split, member);
+  // Of the near and the far quad of tokens.
+  var near = mat4x4f();
+  var far = mat4x4f();
+  var next_x = mat4x4f();
+  var blocks = FourBlocks();
+  if (is_carrier) {
+    next_x = fetch_x(tokens, word);
+  }
+  if (carries_weight) {
+    blocks = fetch_blocks(rows, 0u);
+  }
+  for (var half = 0u; half < params.shape.octets / 2u; half++) {
+    if (is_carrier) {
+      store_x(next_x, word, quad);
+    }
+    if (carries_weight) {
+      store_weights(blocks, half % 2u, word, row_quad);
+    }
     workgroupBarrier();
-    // Prefetch the next block while this one is multiplied.
-    next = fetch(first_token, rows, block + 1u, k_split, member);
+    // Prefetch what is next while this is multiplied.
+    if (is_carrier) {
+      next_x = fetch_x(tokens, (half + 1u) * WORDS + word);
+    }
+    if (carries_weight && half % 2u == 1u) {
+      blocks = fetch_blocks(rows, half / 2u + 1u);
+    }
     for (var column = 0u; column < COLUMNS; column++) {
-      let first = (k_split * COLUMNS + column) * QUADS;
-      let near_tokens = x_tiles[first + down];
-      let far_tokens = x_tiles[first + down + ACROSS];
-      let near_rows = weight_tiles[first + across];
-      let far_rows = weight_tiles[first + across + ACROSS];
-      near_near += outer(near_tokens, near_rows);
-      near_far += outer(near_tokens, far_rows);
-      far_near += outer(far_tokens, near_rows);
-      far_far += outer(far_tokens, far_rows);
+      let own_rows = weight_tile[place_of(column, across, SIDE)];
+      let own_tokens = place_of(column, down, TOKEN_QUADS);
+      near = with_outer(near, x_tile[own_tokens], own_rows);
+      far = with_outer(far, x_tile[own_tokens + SIDE], own_rows);
     }
     workgroupBarrier();
   }
-  // The first split gets the sums of the near tokens, the second those of the far ones.
-  for (var at = 0u; at < 4u; at++) {
-    if (k_split == 0u) {
-      x_tiles[at * MEMBERS + member] = far_near[at];
-      x_tiles[(4u + at) * MEMBERS + member] = far_far[at];
-    } else {
-      weight_tiles[at * MEMBERS + member] = near_near[at];
-      weight_tiles[(4u + at) * MEMBERS + member] = near_far[at];
-    }
-  }
-  workgroupBarrier();
-  let token = first_token + 4u * (down + k_split * ACROSS);
+  let token = first_token + 4u * down;
   let pair = first_pair + 2u * across;
-  for (var at = 0u; at < 4u; at++) {
-    var near = far_near[at] + x_tiles[at * MEMBERS + member];
-    var far = far_far[at] + x_tiles[(4u + at) * MEMBERS + member];
-    if (k_split == 0u) {
-      near = near_near[at] + weight_tiles[at * MEMBERS + member];
-      far = near_far[at] + weight_tiles[(4u + at) * MEMBERS + member];
-    }
-    store_sums(token + at, pair, BYTE_UNIT * near);
-    store_sums(token + at, pair + 2u * ACROSS, BYTE_UNIT * far);
-  }
+  store_tokens(token, pair, near);
+  store_tokens(token + 4u * SIDE, pair, far);
 }

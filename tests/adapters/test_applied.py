@@ -146,6 +146,7 @@ def test_other_families(family: str, mix: str, tmp_path: Path, cpu: CpuRunner) -
 
 
 @pytest.mark.gpu
+@pytest.mark.thorough_in_page
 def test_on_a_gpu_and_in_the_page(tmp_path: Path, runner: Runner) -> None:
     check_gguf("llama", "Q4_K_M", "two at once", tmp_path, runner)
 

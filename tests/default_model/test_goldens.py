@@ -21,7 +21,7 @@ CLEAR_MARGIN = 0.01  # below it torch's own next token is a coin's toss
 
 REST = 64 << 20  # bytes of GPU memory beside the weights and the cache
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough_in_page]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.thorough]
 
 
 def by_runner(shares: Mapping[str, tuple[int, ...]]) -> list[Any]:

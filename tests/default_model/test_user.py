@@ -92,6 +92,7 @@ def test_a_lost_device_changes_no_word(user: User, torchs_answer: str) -> None:
     expect(user.notices).to_contain_text("The device is back")
 
 
+@pytest.mark.thorough  # folder/test_loading.py has the toy
 def test_a_second_visit_fetches_no_weights(user: User, torchs_answer: str) -> None:
     if not user.page.get_by_role("button", name=QUESTION).count():
         user.ask(QUESTION)

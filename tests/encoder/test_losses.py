@@ -1,6 +1,7 @@
 """A lost device under a text encoder: another one is taken, and the caller hears nothing."""
 
 import numpy as np
+import pytest
 
 from tests.encoder.gguf_files import small_encoder
 from tests.runners import NativeRunner
@@ -9,6 +10,7 @@ CASES = "tests.encoder.in_runtime"
 TEXTS = [[2, 50, 3], [2, 7, 8, 9, 3]]
 
 
+@pytest.mark.thorough  # compiles all kernels anew
 def test_the_same_vectors_after_a_loss(native: NativeRunner) -> None:
     data = np.frombuffer(small_encoder(), np.uint8)
     found = native.run(CASES, "lose_the_device", files=data, texts=TEXTS)

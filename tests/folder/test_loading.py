@@ -133,10 +133,15 @@ def test_a_file_that_another_tab_has_just_kept_is_left_to_it(
     assert result["notices"] == []
 
 
+def later(case: str) -> Any:
+    """Mark a case of the same test thorough."""
+    return pytest.param(case, marks=pytest.mark.thorough)
+
+
 # Wrong bytes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", [shard(3), "tokenizer.json", "goldens.safetensors"])
+@pytest.mark.parametrize("file", [shard(3), *map(later, ("tokenizer.json", "goldens.safetensors"))])
 def test_a_wrong_byte_from_the_network_is_refused(
     file: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
@@ -154,7 +159,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("place", DAMAGE)
+@pytest.mark.parametrize("place", ["weights", *map(later, ("the graph", "a longer file"))])
 def test_a_damaged_copy_is_downloaded_again(
     place: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:

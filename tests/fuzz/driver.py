@@ -42,7 +42,7 @@ class Target:
     corpus: Callable[[], Sequence[bytes]]  # sound inputs, made when they are first needed
     mutate: Mutate
     read: Callable[[bytes], None]
-    count: int  # so many inputs in `make test`
+    count: int  # so many inputs in `make test-all`
     memory: int = 16 << 20  # bytes that it may take for the smallest input
 
 

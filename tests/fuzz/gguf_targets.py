@@ -52,4 +52,4 @@ def read_file(data: bytes) -> None:
     assert source.bytes_read <= 3 * len(data), "no byte is read again and again"
 
 
-TARGETS = [Target("gguf", files, change, read_file, count=1250)]
+TARGETS = [Target("gguf", files, change, read_file, count=500)]

@@ -93,7 +93,7 @@ def read_pair(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("image", images, change_image, read_image, count=3000, memory=64 << 20),
-    Target("mmproj", tower_files, change_tower, read_projector, count=1500),
-    Target("model and mmproj", lambda: tower_files()[:1], change_tower, read_pair, count=300),
+    Target("image", images, change_image, read_image, count=1000, memory=64 << 20),
+    Target("mmproj", tower_files, change_tower, read_projector, count=500),
+    Target("model and mmproj", lambda: tower_files()[:1], change_tower, read_pair, count=120),
 ]

@@ -47,6 +47,6 @@ def read_data(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("pte", programs, damage_bytes, read_program, count=2375),
-    Target("ptd", lambda: [SOUND_PTD], damage_bytes, read_data, count=500),
+    Target("pte", programs, damage_bytes, read_program, count=800),
+    Target("ptd", lambda: [SOUND_PTD], damage_bytes, read_data, count=200),
 ]

@@ -72,8 +72,8 @@ def grow_code(rng: Random, base: bytes) -> bytes:
 
 
 TARGETS = [
-    Target("markdown", lambda: inputs("markdown", MARKDOWN), grow, render, count=60),
-    Target("maths", lambda: inputs("maths", MATHS), grow, render, count=40),
+    Target("markdown", lambda: inputs("markdown", MARKDOWN), grow, render, count=20),
+    Target("maths", lambda: inputs("maths", MATHS), grow, render, count=15),
     Target(
         "highlighting",
         lambda: inputs("code", ("def f():\n    return 1",), language="python"),

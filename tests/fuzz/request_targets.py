@@ -134,5 +134,5 @@ def read_schema(data: bytes) -> None:
 
 TARGETS = [
     Target("request", requests, make_lie, read_request, count=400, memory=64 << 20),
-    Target("schema", schemas, schema, read_schema, count=200, memory=64 << 20),
+    Target("schema", schemas, schema, read_schema, count=80, memory=64 << 20),
 ]

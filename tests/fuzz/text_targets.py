@@ -168,11 +168,11 @@ def read_config(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("tokenizer", tokenizers, make_lie, read_tokenizer, count=400),
-    Target("pattern", patterns, change_pattern, read_pattern, count=150),
+    Target("tokenizer", tokenizers, make_lie, read_tokenizer, count=150),
+    Target("pattern", patterns, change_pattern, read_pattern, count=50),
     Target("template", templates, template, read_template, count=100, memory=600 << 20),
     Target(
-        "greedy-template", templates, greedy_template, read_template, count=40, memory=600 << 20
+        "greedy-template", templates, greedy_template, read_template, count=12, memory=600 << 20
     ),
     Target("config", configs, make_lie, read_config, count=300, memory=64 << 20),
 ]

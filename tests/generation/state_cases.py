@@ -24,13 +24,15 @@ class FixedBatches(pace.BatchPace):
         pass
 
 
-async def loaded(device: Device, data: np.ndarray) -> Model:
-    return await Model.load(device, GgufStore("x", [BytesSource(data)]))
+async def loaded(device: Device, data: np.ndarray, kv: str | None = None) -> Model:
+    return await Model.load(device, GgufStore("x", [BytesSource(data)]), kv=kv)
 
 
-async def turns(device: Device, data: np.ndarray, steps: list[Json]) -> list[Json]:
+async def turns(
+    device: Device, data: np.ndarray, steps: list[Json], kv: str | None = None
+) -> list[Json]:
     """Return one answer after the other; `after` is the answer that the next prompt continues."""
-    model = await loaded(device, data)
+    model = await loaded(device, data, kv)
     answers: list[Json] = []
     for step in steps:
         given = dict(step)

@@ -62,6 +62,7 @@ class FakeGraph:
 
 class FakeModel:
     max_chunk = 4
+    context = 512
     has_cpu = False
     image_rows: None = None
     draft: None = None

@@ -65,7 +65,7 @@ class FakePace:
 
 
 class FakeModel:
-    max_chunk = CHUNK
+    max_chunk, context = CHUNK, 512
     image_rows: None = None
     draft: None = None
     token_rows: Any = None

@@ -103,6 +103,7 @@ def test_stopped_on_the_way(asked: Asked) -> None:
     assert going_on["tokens"] == fresh["tokens"]
 
 
+@pytest.mark.thorough  # compiles all kernels anew
 def test_a_lost_device_takes_the_states_with_it(asked: Asked) -> None:
     found = asked({"prompt": PROMPT, "fields": FIELDS}, case="lose_the_device")
     assert found["tokens"] == found["undisturbed"]

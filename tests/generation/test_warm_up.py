@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.generation.conftest import Toy
 
 
@@ -35,6 +37,7 @@ def test_it_can_be_stopped(native_toy: Toy) -> None:
     assert outcome == {"code": "aborted", "tokens": [], "buffers": 0}
 
 
+@pytest.mark.thorough  # compiles all kernels anew
 def test_a_device_lost_meanwhile_is_replaced(native_toy: Toy) -> None:
     outcome = run(native_toy, "lose_the_device_while_warming_up")
     assert outcome["kinds"] == ["device_lost", "recovered"]

@@ -51,6 +51,7 @@ def test_the_built_in_natively(native: NativeRunner) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.thorough  # a page of its own
 def test_the_built_in_in_the_page(page_as_users_have_it: PageRunner) -> None:
     check(page_as_users_have_it.run(gpu_cases.__name__, "products_of_bytes", a=A, b=B))
 

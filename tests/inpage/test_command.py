@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import inpage
 from inpage import command
 from inpage.command import COMMANDS, in_checkout, main
 from py_runtime.base.defaults import DEVICE_VARIABLE
-from py_runtime.model import writer
+from py_runtime.base.messages import message
+from py_runtime.model import Model, writer
+from py_runtime.model.cache_type import MEMORY, CacheType
 from tests.pte.counting import doubling
 from tests.runners import NativeRunner, in_a_thread, wait
 from tools.files import ROOT
@@ -155,3 +158,23 @@ def test_every_public_name_is_there() -> None:
         assert getattr(inpage, name)
     with pytest.raises(AttributeError, match="has no attribute 'fly'"):
         _ = inpage.fly
+
+
+def test_a_server_says_that_memory_is_short(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = message("caches_in_less", name="Toy", kv="q8", usual="f32")
+    model = object.__new__(Model)
+    model.caches = CacheType("q8", MEMORY, said)
+
+    async def loaded(*_: object, **__: object) -> Model:
+        return model
+
+    async def serve(load: Callable[[], Awaitable[Model]], *_: object) -> int:
+        assert await load() is model
+        return 0
+
+    monkeypatch.setattr(inpage, "load", loaded)
+    monkeypatch.setattr("inpage.http_api.serve_api", serve)
+    assert main(["api", "Toy"]) == 0
+    assert "Toy keeps its context as q8 instead of f32" in capsys.readouterr().err

@@ -76,6 +76,7 @@ def test_both_answer_on_one_device(two_models: Path, opened: Opened) -> None:
     assert opened.count == 1
 
 
+@pytest.mark.thorough  # compiles all kernels anew
 def test_a_lost_device_is_replaced_once(two_models: Path, opened: Opened) -> None:
     async def case(first: Model, second: Model, right: list[Greedy]) -> None:
         wanted = [each.tokens for each in right]
@@ -125,6 +126,7 @@ def test_a_gpu_that_does_not_come_back_is_replaced_by_the_cpu(
     with_two(two_models, case)
 
 
+@pytest.mark.thorough  # compiles all kernels anew
 def test_a_load_onto_a_device_that_was_lost_unnoticed(two_models: Path, opened: Opened) -> None:
     async def run() -> None:
         first = writer(await inpage.load(str(two_models / NAME)))

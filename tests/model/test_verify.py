@@ -38,6 +38,7 @@ WHO = {
 }
 
 
+@pytest.mark.thorough_in_page
 def test_sound_spoilt_and_mended(toy: PlacedToy) -> None:
     check_reports(toy, near=1e-5)
 

@@ -1,15 +1,28 @@
-"""The cases that bring an op or a kernel, for a place where each needs to run once.
+"""The cases that bring an op or a part of a kernel, for a place where each needs to run once.
 
 How they deal with shapes is tried natively, with all cases. In the page the same plans and sources
-pass through another bridge and another compiler: there, each of them once is enough.
+pass through another bridge and another compiler: there, each op, each kernel and each fragment that
+is plugged into it is enough: which of them meet is tried natively.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from py_runtime.gpu.kernel_target import FLOATS, KernelTarget
+from py_runtime.gpu.kernel_sources import KernelSource
+from py_runtime.gpu.kernel_target import (
+    FLOAT_KERNELS,
+    FLOATS,
+    MEMORY_KERNELS,
+    PORTABLE_KERNELS,
+    SUBGROUP_KERNELS,
+    KernelTarget,
+)
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
-from py_runtime.graph.builder import Builder, LaunchSpec
+from py_runtime.graph.builder import Builder
+from py_runtime.live.build_context import Caller
+from py_runtime.live.launch import Bindable, Launch
+from py_runtime.passes import DEFAULT_PASSES, run_passes
+from py_runtime.program import Program
 from tests.golden import Case
 
 # Software adapters bind 10 buffers, and the smallest of their subgroups have 4 lanes.
@@ -17,12 +30,16 @@ PORTABLE = KernelTarget(storage_buffers=10)
 MEMORY = KernelTarget(wide=True, storage_buffers=10)
 SUBGROUPS = KernelTarget(wide=True, lanes=4, storage_buffers=10)
 IN_FLOATS = KernelTarget(wide=True, storage_buffers=10, one_token=FLOATS, many_tokens=FLOATS)
+TARGETS = {
+    PORTABLE_KERNELS: PORTABLE,
+    MEMORY_KERNELS: MEMORY,
+    SUBGROUP_KERNELS: SUBGROUPS,
+    FLOAT_KERNELS: IN_FLOATS,
+}
 ROOMY = GUARANTEED_LIMITS | {
     "max_compute_invocations_per_workgroup": 256,
     "max_compute_workgroup_storage_size": 32 << 10,
 }
-
-
 # What every device allows, at WebGPU's compatibility level, too.
 LEAST = {
     "max_compute_invocations_per_workgroup": 128,
@@ -31,13 +48,33 @@ LEAST = {
 Parts = AbstractSet[Hashable]
 
 
+class PartsBuilder(Builder):
+    """A builder that keeps the parts of what is launched."""
+
+    def __init__(self, program: Program, limits: dict[str, int], target: KernelTarget) -> None:
+        super().__init__(program, limits, target)
+        self.parts: set[Hashable] = set()
+
+    def launch(
+        self,
+        op: Caller,
+        kernel: str | KernelSource,
+        plugs: Mapping[str, str],
+        bind: Mapping[str, Bindable],
+        constants: Mapping[str, float],
+    ) -> Launch:
+        assert isinstance(kernel, str), "no case has a user's own op"
+        self.parts |= {(kernel, *constants.items()), *((kernel, *plug) for plug in plugs.items())}
+        return super().launch(op, kernel, plugs, bind, constants)
+
+
 def parts_of(case: Case, target: KernelTarget, limits: dict[str, int] = ROOMY) -> Parts:
-    """Return the names of a case's ops, and its kernels for any shape."""
-    program = case.writer.program()
-    builder = Builder(program, GUARANTEED_LIMITS | limits, target)
+    """Return the names of a case's ops, and its kernels for any shape: their plugs one by one."""
+    written = case.writer.program()
+    program = run_passes(written, target, DEFAULT_PASSES)
+    builder = PartsBuilder(program, GUARANTEED_LIMITS | limits, target)
     builder.build_ops()
-    launches = [step.pipeline for step in builder.steps if isinstance(step, LaunchSpec)]
-    return {op.name for op in program.ops} | {(one.source, one.constants) for one in launches}
+    return builder.parts | {op.name for op in written.ops}
 
 
 def all_parts_of(cases: Iterable[Case], target: KernelTarget) -> Parts:
@@ -50,7 +87,7 @@ def with_new_kernels(
     known: Parts = frozenset(),
     limits: dict[str, int] = ROOMY,
 ) -> list[Case]:
-    """Return the cases with an op or a kernel that is not known and that none before them has."""
+    """Return the cases with an op or a part that is not known and that none before them has."""
     seen = set(known)
     found = []
     for case in cases:
@@ -62,10 +99,10 @@ def with_new_kernels(
 
 
 def thinned(cases: Iterable[Case], once: list[Case], first: int = 0) -> list[Case]:
-    """Return the cases of `once`, which bring a kernel, and every second of the others.
+    """Return the cases of `once`, which bring a part, and every third of the others.
 
-    All shapes are tried by the portable kernels; by each of the others a half is enough.
+    All shapes are tried by the portable kernels; by each of the others a third is enough.
     """
     known = {case.name for case in once}
     others = [case for case in cases if case.name not in known]
-    return [*once, *others[first::2]]
+    return [*once, *others[first::3]]

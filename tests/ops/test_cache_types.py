@@ -1,6 +1,6 @@
 """Caches of halves and blocks: attention over them, which caches become them, what that saves."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 from py_runtime.base.cached_blocks import as_held, held_values
 from py_runtime.base.dtypes import CACHE_DTYPES, F16, F32
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import GPU_KERNELS, KernelTarget
+from py_runtime.gpu.kernel_target import PORTABLE_KERNELS, KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS, plan_buffers
 from py_runtime.graph.builder import Builder
 from py_runtime.model import Model
@@ -26,6 +26,7 @@ from tests.ops import cases_fused
 from tests.ops.cases_attention import CachedAttention, prefills_and_decodes
 from tests.ops.cases_attention import as_held as torchs_held
 from tests.ops.cases_windows import AROUND, window_case
+from tests.ops.new_kernels import TARGETS, parts_of
 from tests.runners import CpuRunner, NativeRunner, PageRunner, wait
 
 pytestmark = [pytest.mark.torch]
@@ -93,9 +94,28 @@ def test_attention_over_each_type_is_torchs_on_the_cpu(
     check(case, cpu, kv=kind)
 
 
+def with_kernels() -> list[tuple[str, Case, str]]:
+    """Return all cases for portable kernels, and for others those that bring a part of a kernel."""
+    known: set[Hashable] = set()
+    found = []
+    for kernels, target in TARGETS.items():
+        for kind, case in [*ATTENTIONS, *DECODERS]:
+            parts = parts_of(case, replace(target, kv=kind))
+            if kernels == PORTABLE_KERNELS or not parts <= known:
+                found.append((kind, case, kernels))
+            known |= parts
+    return found
+
+
+WITH_KERNELS = with_kernels()
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("kernels", GPU_KERNELS)
-@each([*ATTENTIONS, *DECODERS])
+@pytest.mark.parametrize(
+    ("kind", "case", "kernels"),
+    WITH_KERNELS,
+    ids=[f"{kind} {case.name}-{kernels}" for kind, case, kernels in WITH_KERNELS],
+)
 def test_attention_over_each_type_is_torchs(
     kind: str, case: Case, kernels: str, native: NativeRunner
 ) -> None:

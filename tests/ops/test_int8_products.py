@@ -138,7 +138,7 @@ def test_several_tokens_take_two_planes(
     as_users_have_it: Device,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gemm, "MIN_TILES", enough)
+    monkeypatch.setattr(gemm, "MIN_SQUARES", enough)
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng, tokens=70)
     calls = [of_many_sizes(rng, tokens, columns) for tokens in TOKENS]
@@ -160,7 +160,7 @@ def test_large_and_small_tiles_are_as_exact(
     native: NativeRunner,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gemm, "MIN_TILES", enough)
+    monkeypatch.setattr(gemm, "MIN_SQUARES", enough)
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng, tokens=70)
     calls = [of_many_sizes(rng, tokens, columns) for tokens in TOKENS]

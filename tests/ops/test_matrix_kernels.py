@@ -132,7 +132,8 @@ def test_only_the_rounding_of_factors_is_lost(
     sides: tuple[int, ...], native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every live shape on one graph, which grows back; large tiles take over where they fit."""
-    monkeypatch.setattr(gemm, "MIN_TILES", 1)
+    monkeypatch.setattr(gemm, "MIN_SQUARES", 1)
+    monkeypatch.setattr(gemm, "MIN_SHARE", 0)
     rng = np.random.default_rng(0)
     writer, weight = product(96, rng, tokens=max(LIVE_TOKENS))
     calls = [of_many_sizes(rng, tokens, 96) for tokens in LIVE_TOKENS]
@@ -197,8 +198,8 @@ def test_what_matrix_units_take() -> None:
 
 def test_what_they_do_not_take_has_the_arithmetic_of_one_token() -> None:
     by_floats = replace(BY_MATRICES, one_token=FLOATS)
-    assert choose_tilings(matrix_of("mxfp4"), by_floats)[0].kernel == GEMM_F32
+    assert choose_tilings(matrix_of("mxfp4"), by_floats, ROOMY)[0].kernel == GEMM_F32
     by_bytes = replace(BY_MATRICES, many_tokens=BYTES)
     for kind in ("mxfp4", "q8_0"):
-        usual = choose_tilings(matrix_of(kind), by_bytes)
-        assert choose_tilings(matrix_of(kind), replace(BY_MATRICES, exact=True)) == usual
+        usual = choose_tilings(matrix_of(kind), by_bytes, ROOMY)
+        assert choose_tilings(matrix_of(kind), replace(BY_MATRICES, exact=True), ROOMY) == usual

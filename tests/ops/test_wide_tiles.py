@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 def test_large_and_small_tiles_equal_torch(
     enough: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("py_runtime.ops.kernels.gemm.MIN_TILES", enough)
+    monkeypatch.setattr("py_runtime.ops.kernels.gemm.MIN_SQUARES", enough)
     swiglu = swiglu_case("q4_1", 35, 96, biased=False, normed=True)
     check(residual_case("q4gsw", 37, 100, biased=True), native, kernels=SUBGROUP_KERNELS)
     check(by_int8_planes(swiglu), native, kernels=SUBGROUP_KERNELS)

@@ -88,7 +88,7 @@ def test_images_of_any_size(cpu: CpuRunner, tmp_path: Path, family: str) -> None
     check_rows(found, small, seen)
 
 
-@pytest.mark.thorough_in_page
+@pytest.mark.thorough  # of the kernels, tests/ops has each
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_gpu_gives_the_same(runner: Runner, tmp_path: Path, family: str) -> None:
     small, seen = FAMILIES[family](), images()

@@ -53,9 +53,8 @@ def files_of(form: str, model: PreTrainedModel, folder: Path) -> Files:
     return {path.name: np.frombuffer(path.read_bytes(), np.uint8) for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize(
-    "form", ["gguf", pytest.param("checkpoint", marks=pytest.mark.thorough_in_page)]
-)
+@pytest.mark.thorough_in_page
+@pytest.mark.parametrize("form", ["gguf", "checkpoint"])
 def test_rows_and_answers_are_those_of_transformers(
     runner: Runner, tmp_path: Path, form: str
 ) -> None:

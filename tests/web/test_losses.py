@@ -83,6 +83,7 @@ def test_a_device_that_is_lost_while_a_chat_is_saved(gpu_user: User) -> None:
     assert user.complaints == []
 
 
+@pytest.mark.thorough  # folder/test_loading.py has the engine
 def test_storage_that_fills_up_during_a_download(user: User) -> None:
     page, quota = user.page, {"origin": user.url.rstrip("/")}
     session = page.context.new_cdp_session(page)

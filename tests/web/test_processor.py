@@ -126,6 +126,7 @@ def test_a_load_may_ask_for_another_device(
     page.close()
 
 
+@pytest.mark.thorough  # cpu/test_pool.py has it natively
 def test_a_thread_that_ends_in_the_middle_of_a_chunk(
     browser: Browser, toy_site_url: str, toy_model: Path
 ) -> None:

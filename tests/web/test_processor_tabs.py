@@ -48,6 +48,7 @@ def greedy(toy_model: Path) -> Greedy:
     return greedy_of(toy_model)
 
 
+@pytest.mark.thorough  # cpu/test_pool.py has the threads
 def test_two_tabs_answer_at_the_same_time(tabs: list[Page], greedy: Greedy) -> None:
     for page in tabs:
         page.evaluate(BEGIN, ["long", greedy.prompt, LONG])

@@ -80,6 +80,7 @@ def test_a_page_that_is_open_needs_no_network(watched: Watched) -> None:
     watched.page.context.set_offline(False)
 
 
+@pytest.mark.thorough  # web/test_offline.py has each part of it
 def test_a_page_that_was_visited_works_offline(browser: Browser, toy_model: Path) -> None:
     """The server is stopped: the page, Python, the libraries and the model are in the browser."""
     context = browser.new_context(service_workers="allow")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.web.user import Desk, User, chat_of
+from tests.web.user import Desk, User, chat_of, until
 
 pytestmark = pytest.mark.browser
 
@@ -111,11 +111,12 @@ def test_an_empty_answer_has_nothing_to_copy(tab: User) -> None:
     expect(tab.answers.last.get_by_role("button", name="Copy", exact=True)).to_be_hidden()
 
 
-def test_where_the_context_is_full_nothing_can_be_continued(tab: User) -> None:
+def test_where_the_context_is_full_an_answer_goes_on_without_the_oldest(tab: User) -> None:
     tab.page.evaluate("""() => {
         const {completions} = inpage.chat;
         const {create} = completions;
         completions.create = async function* (request) {
+            inpage.lastAsked = request;
             for await (const chunk of create(request)) {
                 if (chunk.choices[0]?.finish_reason) chunk.choices[0].finish_reason = "length";
                 const code = inpage.isFull ? "context_full" : "answer_cut";
@@ -126,11 +127,19 @@ def test_where_the_context_is_full_nothing_can_be_continued(tab: User) -> None:
     }""")
     answer = tab.ask("A long one")
     expect(answer.locator(".note")).to_have_text("Maximum length reached")
-    expect(answer.get_by_role("button", name="Continue")).to_be_visible()
+    expect(answer.get_by_role("button", name="Continue", exact=True)).to_be_visible()
+    forget = answer.get_by_role("button", name="Forget the oldest text and continue")
+    expect(forget).to_be_hidden()
     tab.page.evaluate("inpage.isFull = true")
     answer = tab.ask("A longer one")
     expect(answer.locator(".note")).to_have_text("Context full")
-    expect(answer.get_by_role("button", name="Continue")).to_be_hidden()
+    expect(answer.get_by_role("button", name="Continue", exact=True)).to_be_hidden()
+    forget = answer.get_by_role("button", name="Forget the oldest text and continue")
+    forget.click()
+    asked = "inpage.lastAsked.context_overflow"
+    until(tab.page, lambda: tab.page.evaluate(asked) == "slide", "the answer goes on")
+    assert tab.page.evaluate("inpage.lastAsked.continue_final_message")
+    expect(forget).to_be_visible()
 
 
 def test_any_answer_can_be_written_anew_by_another_model(desk: Desk) -> None:

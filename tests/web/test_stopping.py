@@ -38,34 +38,6 @@ try:
 finally:
     concurrency.STRETCH = own
 """
-# Of slices of a plan that takes for ever.
-COMPUTING = """
-from js import Object
-from pyodide.ffi import create_proxy
-from py_runtime.cpu import page
-from py_runtime.gpu import Read
-
-def replay(steps, counts, first, last, deadline):
-    begin()
-    while performance.now() < deadline: pass
-    return own.replay(steps, counts, first, last, deadline)
-
-graph = model.graph
-await graph.run(await model.session.inputs([1], 0))
-machine = page._cpu.machines.get(graph.device._machine._handle)
-own, slow = machine.exports, create_proxy(replay)
-machine.exports = Object.assign(Object.new(), own)
-machine.exports.replay = slow
-counts = graph.live_counts(tuple(range(len(graph.program.outputs))))
-read = [Read(graph.buffer(graph.program.outputs[0]), 4)]
-try:
-    await graph.device.submit_to_read(graph.plan, counts, [], read, 10**6)
-finally:
-    machine.exports = own
-    machine.jobs.splice(0)
-    slow.destroy()
-    model.session.forget()
-"""
 PRESS = """async code => {
     const controller = new AbortController();
     const isAtWork = new Promise(then => { new BroadcastChannel("at work").onmessage = then; });
@@ -77,8 +49,7 @@ PRESS = """async code => {
 }"""
 
 
-@pytest.mark.parametrize("work", [TAKING_TURNS, COMPUTING], ids=["turns", "slices"])
-def test_stop_is_heard_between_two_pieces_of_work(user: User, work: str) -> None:
-    presses: list[Any] = [user.page.evaluate(PRESS, BEGIN + work) for _ in range(PRESSES)]
+def test_stop_is_heard_between_two_pieces_of_work(fresh: User) -> None:
+    presses: list[Any] = [fresh.page.evaluate(PRESS, BEGIN + TAKING_TURNS) for _ in range(PRESSES)]
     assert all(ended == "aborted" for ended, _ in presses), presses
     assert max(pieces for _, pieces in presses) <= 2, presses

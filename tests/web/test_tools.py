@@ -225,6 +225,7 @@ def test_stop_ends_a_question_and_code_that_runs(user: User) -> None:
     expect(user.page.locator("iframe")).to_have_count(0)
 
 
+@pytest.mark.thorough  # test_run_block.py has the same Python
 def test_python_gives_results_reaches_nothing_and_is_ended(user: User, host: Host) -> None:
     """All in one Python, which takes its time to start.
 

@@ -3,7 +3,6 @@
 
 import { BridgeFault } from "./fault.js";
 import { startWorker } from "./start_worker.js";
-import { turn } from "./turn.js";
 
 /** @import { CpuCalls, CpuExports, CpuJob, CpuMachine, CpuRun, CpuSubmitted } from "../calls.d.ts" */
 
@@ -106,9 +105,8 @@ export function createCpu(heap) {
   function work(machine) {
     machine.pause = machine.pause ? machine.pause - 1 : TURNS_BETWEEN;
     if (machine.pause === TURNS_BETWEEN) slice(machine);
-    if (!machine.jobs.length) machine.pause = 0;
-    else if (machine.pause === TURNS_BETWEEN) turn(() => work(machine)); // so that Stop is heard, which the others then carry on
-    else machine.turns.postMessage(null);
+    if (machine.jobs.length) machine.turns.postMessage(null);
+    else machine.pause = 0;
   }
 
   /** @param {CpuMachine} machine */

@@ -129,7 +129,7 @@ function take(growing, { choices: [choice], progress, usage }) {
     const { messages, prompt_tokens, cached_tokens, extra } = usage;
     const { sampling, ...speeds } = extra ?? {};
     message.note = messages;
-    if (messages.some(({ code }) => code === "context_full")) message.code = "full"; // there is no room to go on
+    if (messages.some(({ code }) => code === "context_full")) message.code = "full"; // it goes on only if the oldest text goes
     message.settings = { ...message.settings, ...sampling };
     message.made = { ...message.made, prompt_tokens, cached_tokens, ...speeds };
   }

@@ -24,7 +24,7 @@ import { t } from "./wording.js";
  * @property {Record<string, any>} [made] what wrote it, and how that went
  * @property {Record<string, any>} [settings] what it was asked with, by their names in a request
  * @property {number} [certain] 1 where its tokens are shown in place of its text
- * @property {string} [code] the error's code, for programs; "length" where it can be continued, "full" where the context has no room for that
+ * @property {string} [code] the error's code, for programs; "length" where it can be continued, "full" where something has to leave the context for that
  * @property {string} [parent] the message before it, if there is one
  * @property {string} [slot] the first of its versions, where it is not the first itself
  * @property {number} [picked] when the user last chose it among its versions

@@ -80,6 +80,7 @@ export const actions = {
   again: (message) => again(message),
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
   goOn: (message) => answerHere(message),
+  slide: (message) => answerHere(message, { context_overflow: "slide" }),
   edit,
   certainty: async (message, button) => (await arrived(loadCertainty()))?.toggle(button, message),
   more: async (message, button) => (await arrived(loadMenu()))?.openAnswerMenu(button, message, () => again(message)),

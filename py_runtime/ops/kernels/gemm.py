@@ -17,11 +17,12 @@ from py_runtime.ops.kernels.token_inputs import Norm
 from py_runtime.ops.registry import Op
 
 MAX_CPU_COLUMNS = 1 << 15  # eight rows of floats fit a thread's memory (shaders/linear/products.c)
-# The number of tiles of side 64 from which on they are used: two for each core of a large device,
-# which fewer would leave idle. Measured on an H200: with such tiles alone a prompt of 128 tokens
-# takes 21 % (8B parameters) to 105 % (135M) longer; with tiles of side 32 alone, one of 512 tokens
-# takes 5 % longer (1B and 8B).
-MIN_TILES = 264
+# The work from which on large tiles are used, in squares of side 64: two for each core of a large
+# device, which fewer would leave idle. Measured on an H200: with such tiles alone a prompt of 128
+# tokens takes 21 % (8B parameters) to 105 % (135M) longer; with tiles of side 32 alone, one of 512
+# tokens takes 5 % longer (1B and 8B).
+MIN_SQUARES = 264
+MIN_SHARE = 0.5  # of a large tile's tokens: with fewer, small tiles do less that is not needed
 
 
 class Gemm:
@@ -52,7 +53,7 @@ class Gemm:
                 bind={**epilogue.bind, **matrix.bind, "x": self.prepare.out},
                 constants=tiling.constants,
             )
-            for tiling in choose_tilings(matrix, op.builder.target)
+            for tiling in choose_tilings(matrix, op.builder.target, op.builder.limits)
         }
 
     def __call__(self, tokens: int) -> None:
@@ -60,7 +61,8 @@ class Gemm:
         pairs = self.epilogue.pairs
         *larger, chosen = self.gemms
         for tiling in reversed(larger):
-            if tiling.count(tokens, pairs) >= MIN_TILES:
+            is_filled = tokens >= MIN_SHARE * tiling.tokens
+            if is_filled and tiling.squares(tokens, pairs) >= MIN_SQUARES:
                 chosen = tiling
         for tiling, gemm in self.gemms.items():
             if tiling is not chosen:

@@ -1,5 +1,6 @@
 """Tilings of matrix products of several tokens, by the kind of device."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div
@@ -19,8 +20,10 @@ from py_runtime.ops.kernels.matrix_units import (
     parts_of_x,
     takes_matrices,
 )
+from py_runtime.ops.kernels.workgroups import is_roomy
 
 GEMM, GEMM_WIDE, GEMM_F32 = "linear/gemm", "linear/gemm_wide", "linear/gemm_f32"
+SQUARE = 64 * 64
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
 
@@ -59,6 +62,10 @@ class Tiling:
         """Return the number of tiles of a product."""
         return ceil_div(pairs, self.pairs) * ceil_div(tokens, self.tokens)
 
+    def squares(self, tokens: int, pairs: int) -> int:
+        """Return how many squares of side 64 these tiles would fill: a measure of their work."""
+        return self.count(tokens, pairs) * self.tokens * 2 * self.pairs // SQUARE
+
 
 def tile_registers(loads: str) -> Tiling:
     """Return the tiling in which a few neighbouring invocations keep a tile in registers."""
@@ -67,10 +74,10 @@ def tile_registers(loads: str) -> Tiling:
     return Tiling(GEMM, tiles, known["TILE_TOKENS"], known["TILE_PAIRS"], loads)
 
 
-def tile_workgroup(kernel: str) -> Tiling:
-    """Return the tiling in which a workgroup keeps both factors of a square in its memory."""
-    side = figures_of(kernel)["SIDE"]
-    return Tiling(kernel, 1, tokens=side, pairs=side // 2)
+def tile_workgroup(kernel: str, tokens: str, rows: str) -> Tiling:
+    """Return the tiling in which a workgroup keeps both factors in its memory, by its constants."""
+    known = figures_of(kernel)
+    return Tiling(kernel, 1, tokens=known[tokens], pairs=known[rows] // 2)
 
 
 def tile_blocks(kernel: str, side: int, workgroup: int | None = None) -> Tiling:
@@ -87,7 +94,8 @@ def tile_units(units: str) -> Tiling:
 
 
 ALONE, SHARED = tile_registers("alone"), tile_registers("shared")
-WIDE, LARGE_FLOATS = tile_workgroup(GEMM_WIDE), tile_workgroup(GEMM_F32)
+WIDE = tile_workgroup(GEMM_WIDE, "SIDE", "SIDE")
+LARGE_FLOATS = tile_workgroup(GEMM_F32, "TOKENS", "ROWS")
 INT8 = tuple(tile_blocks(GEMM_INT8, side) for side in TILE_SIDES)
 # Halves take twice the memory of bytes: small tiles have half as many splits.
 HALF = (tile_blocks(GEMM_F16, 64), tile_blocks(GEMM_F16, 32, workgroup=64))
@@ -105,7 +113,9 @@ def tile_rows(kernel: str) -> Tiling:
     return Tiling(kernel, 1, tokens=ALL_TOKENS, pairs=CPU_PAIRS)
 
 
-def choose_tilings(matrix: Matrix, target: KernelTarget) -> tuple[Tiling, ...]:
+def choose_tilings(
+    matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
+) -> tuple[Tiling, ...]:
     """Choose the tilings of a matrix; a call takes the first that has enough tiles for it."""
     if takes_matrices(matrix, target):
         return tuple(replace(tiling, parts=parts_of_x(target)) for tiling in UNITS)
@@ -115,5 +125,6 @@ def choose_tilings(matrix: Matrix, target: KernelTarget) -> tuple[Tiling, ...]:
     if arithmetic is not None:
         return {BYTES: INT8, HALVES: HALF}[arithmetic]
     if target.wide:
-        return (LARGE_FLOATS, WIDE) if goes_by_blocks(matrix, target) else (WIDE,)
+        has_large = goes_by_blocks(matrix, target) and is_roomy(limits)
+        return (LARGE_FLOATS, WIDE) if has_large else (WIDE,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)

@@ -724,6 +724,7 @@ export const texts = {
   "at most {0} tokens": "höchstens {0} Tokens",
   "stop strings: {0}": "Stopptexte: {0}",
   "drops the oldest messages": "lässt die ältesten Nachrichten weg",
+  "forgets the oldest text": "vergisst den ältesten Text",
   "The exact prompt": "Der genaue Prompt",
   "Writing the prompt again…": "Der Prompt wird noch einmal geschrieben …",
   "The prompt could not be written again: {0}.": "Der Prompt konnte nicht noch einmal geschrieben werden: {0}.",
@@ -802,6 +803,8 @@ export const texts = {
   "When the context is full": "Wenn der Kontext voll ist",
   "Ask me": "Frag mich",
   "Drop the oldest messages": "Älteste Nachrichten weglassen",
+  "Forget the oldest text and go on": "Den ältesten Text vergessen und weiterschreiben",
+  "Forget the oldest text and continue": "Den ältesten Text vergessen und fortfahren",
   "Theme": "Farben",
   "Same as my device": "Wie mein Gerät",
   "Light": "Hell",
@@ -1221,6 +1224,7 @@ export const messages = {
   spent_writing: "{seconds:.1f} Schreiben",
   answer_speed: "{tokens_per_second:.1f} Tok/s",
   messages_left_out: "{count} älteste {count:Nachricht|Nachrichten} weggelassen",
+  tokens_slid_out: "{count} {count:ältester|älteste} Token vergessen",
 
   // Whether a device computes as PyTorch does
   verified_in_page: "Dieser Browser und diese GPU rechnen dieses Modell wie PyTorch: {findings:, und }.",

@@ -46,6 +46,7 @@ export const messages = {
   spent_writing: "{seconds:.1f} writing",
   answer_speed: "{tokens_per_second:.1f} tok/s",
   messages_left_out: "{count} oldest {count:message|messages} left out",
+  tokens_slid_out: "{count} oldest {count:token|tokens} forgotten",
 
   // Whether a device computes as PyTorch does
   verified_in_page: "This browser and GPU compute this model as PyTorch does: {findings:, and }.",

@@ -86,7 +86,7 @@ function settingOf(name, value) {
   const names = /** @type {Record<string, string>} */ ({
     temperature: t`temperature ${value}`, top_p: t`top p ${value}`, top_k: t`top k ${value}`, min_p: t`min p ${value}`,
     repetition_penalty: t`repetition penalty ${value}`, frequency_penalty: t`frequency penalty ${value}`, presence_penalty: t`presence penalty ${value}`,
-    max_tokens: t`at most ${value} tokens`, stop: t`stop strings: ${JSON.stringify(value)}`, context_overflow: t`drops the oldest messages`,
+    max_tokens: t`at most ${value} tokens`, stop: t`stop strings: ${JSON.stringify(value)}`, context_overflow: value === "slide" ? t`forgets the oldest text` : t`drops the oldest messages`,
   });
   return names[name];
 }
