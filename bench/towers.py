@@ -16,10 +16,12 @@ from py_runtime.base.dtypes import F16, F32
 from py_runtime.base.progress import Meter
 from py_runtime.cpu.native import request_cpu
 from py_runtime.decoder.tensors import WeightKind
+from py_runtime.folder import process_notes
 from py_runtime.gguf.stored_weights import kind_of
 from py_runtime.gguf.tensor_types import BY_NAME
 from py_runtime.gpu import Device, request_device
 from py_runtime.graph import Graph
+from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.program import Program
 from py_runtime.vision.gemma3 import Gemma3
 from py_runtime.vision.siglip import SiglipSight, SiglipSizes
@@ -72,11 +74,12 @@ def random_constants(program: Program) -> dict[str, np.ndarray]:
     return found
 
 
-async def measure(device: Device, name: str, stored: str, runs: int) -> None:
+async def measure(device: Device, kernels: KernelChoice, name: str, stored: str, runs: int) -> None:
     """Print the median of so many images."""
     sight, side = TOWERS[name]
     program = sight.write(kinds_of(sight, stored), name)
-    graph = await Graph.load(device, program, random_constants(program), Meter())
+    constants = random_constants(program)
+    graph = await Graph.load(device, program, constants, Meter(), target=kernels.target)
     image = np.random.default_rng(1).integers(0, 256, (side, side, 3), dtype=np.uint8)
     (call,) = sight.calls_of(image, is_coarse=False)
     times = []
@@ -102,8 +105,10 @@ async def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     given = parser.parse_args()
     device = await (request_cpu() if given.device == "cpu" else request_device())
+    kernels = (await choose_kernels(device, process_notes)).exactly()
+    print(f"kernels {kernels.target.kernels} ({kernels.why})")
     for name in [given.only] if given.only else TOWERS:
-        await measure(device, name, given.kind, given.runs)
+        await measure(device, kernels, name, given.kind, given.runs)
 
 
 if __name__ == "__main__":
