@@ -2,7 +2,7 @@
 // dot4I8Packed. A workgroup computes a tile of TOKENS × ROWS outputs, half a block of K at a time: both factors
 // lie in workgroup memory column by column, four tokens or rows in a vector, and an invocation keeps the sums of
 // eight tokens with four rows in registers. Some invocations carry x there, and others the weight.
-// needs: linear/fragments/io, linear/fragments/x, shared/weights/packed_values, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
+// needs: linear/fragments/x, shared/weights/packed_values, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const SIDE = 16u;  // invocations along the tokens, and along the rows
 const WORKGROUP = SIDE * SIDE;

@@ -55,17 +55,28 @@ fn fetch(member: u32, first_token: u32, first_pair: u32, first_octet: u32) -> Bl
   return blocks;
 }
 
+// Stores four columns, from the first one's place on.
+fn store_x(first: u32, columns: mat4x4f) {
+  x_tiles[first] = columns[0];
+  x_tiles[first + QUADS] = columns[1];
+  x_tiles[first + 2u * QUADS] = columns[2];
+  x_tiles[first + 3u * QUADS] = columns[3];
+}
+
+fn store_weights(first: u32, columns: mat4x4f) {
+  weight_tiles[first] = columns[0];
+  weight_tiles[first + QUADS] = columns[1];
+  weight_tiles[first + 2u * QUADS] = columns[2];
+  weight_tiles[first + 3u * QUADS] = columns[3];
+}
+
 fn store_tiles(tile: u32, member: u32, blocks: Blocks) {
   let rows = member % QUADS;
   let place = member / QUADS;
-  for (var column = 0u; column < 4u; column++) {
-    x_tiles[tile + (4u * place + column) * QUADS + rows] = blocks.x[column];
-  }
+  store_x(tile + 4u * place * QUADS + rows, blocks.x);
   if (member < WEIGHT_BLOCKS) {
-    for (var column = 0u; column < 4u; column++) {
-      weight_tiles[tile + (8u * place + column) * QUADS + rows] = blocks.low[column];
-      weight_tiles[tile + (8u * place + 4u + column) * QUADS + rows] = blocks.high[column];
-    }
+    store_weights(tile + 8u * place * QUADS + rows, blocks.low);
+    store_weights(tile + (8u * place + 4u) * QUADS + rows, blocks.high);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from playwright.sync_api import Page, Worker
 
 from tests.runners import NativeRunner, PageRunner, Runner
 
@@ -54,7 +55,7 @@ def test_equal_specs_share_a_pipeline(runner: Runner) -> None:
 def test_matrix_units_are_seen_where_the_browser_lists_them(
     side: int, has: bool, in_page: PageRunner
 ) -> None:
-    realms = [in_page.page, *in_page.page.workers]  # Python's is one of them
+    realms: list[Page | Worker] = [in_page.page, *in_page.page.workers]  # Python's is one of them
     for realm in realms:
         realm.evaluate(OFFER_MATRICES, side)
     try:

@@ -17,12 +17,15 @@ override MEMBERS: u32 = DOWN * ACROSS;  // invocations of a split
 override K_SPLITS: u32 = WORKGROUP / MEMBERS;
 
 // An invocation carries this many vectors of x from memory to its split's tile, and a row's block of the
-// weight, or a share of it.
+// weight, or a share of it. They stand in members, as not all compilers keep arrays in registers.
 override CARRIED: u32 = (VECTORS * SIDE + MEMBERS - 1u) / MEMBERS;
-const MAX_CARRIED = 5u;
 
 struct Carried {
-  x: array<vec4u, MAX_CARRIED>,
+  a: vec4u,
+  b: vec4u,
+  c: vec4u,
+  d: vec4u,
+  e: vec4u,
   weight: WeightBlock,
 }
 
@@ -33,27 +36,52 @@ var<workgroup> x_tiles: array<vec4u, K_SPLITS * VECTORS * SIDE>;  // [split][vec
 var<workgroup> weight_tiles: array<vec4u, K_SPLITS * WEIGHT_VECTORS * SIDE>;
 var<workgroup> affine_tiles: array<vec4f, K_SPLITS * SIDE>;  // of both halves of a block
 
-fn fetch(member: u32, first_token: u32, row: u32, block: u32) -> Carried {
+fn fetch_vector(place: u32, first_token: u32, block: u32) -> vec4u {
   let last = params.shape.octets / 4u - 1u;
-  let first = min(block, last) * VECTORS;
+  let token = live_token(first_token + place % SIDE);
+  let vector = min(place / SIDE, VECTORS - 1u);
+  let value = x[(min(block, last) * VECTORS + vector) * params.shape.tokens + token];
+  return select(vec4u(), value, block <= last);
+}
+
+fn fetch(member: u32, first_token: u32, row: u32, block: u32) -> Carried {
   var carried: Carried;
-  for (var at = 0u; at < CARRIED; at++) {
-    let place = at * MEMBERS + member;
-    let token = live_token(first_token + place % SIDE);
-    let vector = min(place / SIDE, VECTORS - 1u);
-    let value = x[(first + vector) * params.shape.tokens + token];
-    carried.x[at] = select(vec4u(), value, block <= last);
+  carried.a = fetch_vector(member, first_token, block);
+  if (CARRIED > 1u) {
+    carried.b = fetch_vector(MEMBERS + member, first_token, block);
   }
-  carried.weight = load_block(row, min(block, last));
+  if (CARRIED > 2u) {
+    carried.c = fetch_vector(2u * MEMBERS + member, first_token, block);
+  }
+  if (CARRIED > 3u) {
+    carried.d = fetch_vector(3u * MEMBERS + member, first_token, block);
+  }
+  if (CARRIED > 4u) {
+    carried.e = fetch_vector(4u * MEMBERS + member, first_token, block);
+  }
+  carried.weight = load_block(row, min(block, params.shape.octets / 4u - 1u));
   return carried;
 }
 
+fn store_vector(k_split: u32, place: u32, vector: vec4u) {
+  if (place < VECTORS * SIDE) {
+    x_tiles[k_split * VECTORS * SIDE + place] = vector;
+  }
+}
+
 fn store_tiles(k_split: u32, member: u32, carried: Carried) {
-  for (var at = 0u; at < CARRIED; at++) {
-    let place = at * MEMBERS + member;
-    if (place < VECTORS * SIDE) {
-      x_tiles[k_split * VECTORS * SIDE + place] = carried.x[at];
-    }
+  store_vector(k_split, member, carried.a);
+  if (CARRIED > 1u) {
+    store_vector(k_split, MEMBERS + member, carried.b);
+  }
+  if (CARRIED > 2u) {
+    store_vector(k_split, 2u * MEMBERS + member, carried.c);
+  }
+  if (CARRIED > 3u) {
+    store_vector(k_split, 3u * MEMBERS + member, carried.d);
+  }
+  if (CARRIED > 4u) {
+    store_vector(k_split, 4u * MEMBERS + member, carried.e);
   }
   for (var place = member; place < WEIGHT_VECTORS * SIDE; place += MEMBERS) {
     weight_tiles[k_split * WEIGHT_VECTORS * SIDE + place] = weight_vector(carried.weight, place / SIDE);
@@ -91,9 +119,10 @@ fn store_sums(token: u32, pair: u32, sums: vec4f) {
 
 // Lays down a split's sums of four tokens, a column each, for all splits to add up.
 fn lay_down(lane: u32, sums: mat4x4f) {
-  for (var at = 0u; at < 4u; at++) {
-    x_tiles[at * WORKGROUP + lane] = bitcast<vec4u>(sums[at]);
-  }
+  x_tiles[lane] = bitcast<vec4u>(sums[0]);
+  x_tiles[WORKGROUP + lane] = bitcast<vec4u>(sums[1]);
+  x_tiles[2u * WORKGROUP + lane] = bitcast<vec4u>(sums[2]);
+  x_tiles[3u * WORKGROUP + lane] = bitcast<vec4u>(sums[3]);
   workgroupBarrier();
 }
 
@@ -144,10 +173,14 @@ fn multiply(group: vec3u, groups: vec3u, lane: u32) {
   let token = first_token + down;
   let pair = first_pair + across;
   if (K_SPLITS == 1u) {
-    for (var at = 0u; at < 4u; at++) {
-      store_sums(token + at * DOWN, pair, upper[at]);
-      store_sums(token + (4u + at) * DOWN, pair, lower[at]);
-    }
+    store_sums(token, pair, upper[0]);
+    store_sums(token + DOWN, pair, upper[1]);
+    store_sums(token + 2u * DOWN, pair, upper[2]);
+    store_sums(token + 3u * DOWN, pair, upper[3]);
+    store_sums(token + 4u * DOWN, pair, lower[0]);
+    store_sums(token + 5u * DOWN, pair, lower[1]);
+    store_sums(token + 6u * DOWN, pair, lower[2]);
+    store_sums(token + 7u * DOWN, pair, lower[3]);
     return;
   }
   // Each split stores some of the tokens.
