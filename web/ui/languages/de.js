@@ -803,7 +803,7 @@ export const texts = {
   "When the context is full": "Wenn der Kontext voll ist",
   "Ask me": "Frag mich",
   "Drop the oldest messages": "Älteste Nachrichten weglassen",
-  "Forget the oldest text and go on": "Den ältesten Text vergessen und weiterschreiben",
+  "Forget the oldest text": "Ältesten Text vergessen",
   "Forget the oldest text and continue": "Den ältesten Text vergessen und fortfahren",
   "Theme": "Farben",
   "Same as my device": "Wie mein Gerät",
