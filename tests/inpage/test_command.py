@@ -176,5 +176,5 @@ def test_a_server_says_that_memory_is_short(
 
     monkeypatch.setattr(inpage, "load", loaded)
     monkeypatch.setattr("inpage.http_api.serve_api", serve)
-    assert main(["api", "Toy"]) == 0
+    assert in_a_thread(main, ["api", "Toy"]) == 0
     assert "Toy keeps its context as q8 instead of f32" in capsys.readouterr().err
