@@ -188,6 +188,8 @@ export interface ReadyReport {
     is_fallback: boolean;
     subgroup_min_size: number;
     subgroup_max_size: number;
+    /** Whether it multiplies matrices of 16 × 16 halves with sums in floats, an experiment of Chromium's. */
+    has_matrix_units: boolean;
   };
   features: string[];
   /** WebGPU's names in snake case: `max_buffer_size`. */
