@@ -2,7 +2,7 @@
 // ROWS query rows and goes through the positions that they see, POSITIONS at a time. Of scores an invocation
 // has those of four rows with four positions, of weighted sums those of four rows in up to four quads of the
 // head's width. Keys, queries and values pass through workgroup memory, and are loaded one step ahead.
-// needs: attention/fragments/io, attention/fragments/tiles, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// needs: shared/outer, attention/fragments/io, attention/fragments/tiles, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 const SIDE = 16u;  // invocations along the rows, and along positions or quads
 const WORKGROUP = SIDE * SIDE;
@@ -95,26 +95,6 @@ fn store_values(loaded: Carried, lane: u32) {
   values[WORKGROUP + lane] = loaded.b;
 }
 
-// Adds products of four rows and four positions, which are a column each.
-fn with_outer(before: mat4x4f, rows: vec4f, positions: vec4f) -> mat4x4f {
-  return mat4x4f(
-    fma(rows, vec4f(positions.x), before[0]),
-    fma(rows, vec4f(positions.y), before[1]),
-    fma(rows, vec4f(positions.z), before[2]),
-    fma(rows, vec4f(positions.w), before[3]),
-  );
-}
-
-// Adds a quad of a value to the sums of four rows, by the weight that each row gives it.
-fn with_value(before: mat4x4f, weights: vec4f, value: vec4f) -> mat4x4f {
-  return mat4x4f(
-    fma(value, vec4f(weights.x), before[0]),
-    fma(value, vec4f(weights.y), before[1]),
-    fma(value, vec4f(weights.z), before[2]),
-    fma(value, vec4f(weights.w), before[3]),
-  );
-}
-
 fn masked(score: vec4f, position: u32, end: u32, tile: Tile) -> vec4f {
   if (position >= end) {
     return vec4f(MASKED);
@@ -138,13 +118,13 @@ fn scale_all(sums: Weighted, by: vec4f) -> Weighted {
 // Adds what a position's value gives to the sums; past the width it is another one's, and not stored.
 fn with_position(before: Weighted, weights: vec4f, value: u32) -> Weighted {
   var sums = before;
-  sums.a = with_value(sums.a, weights, values[value]);
+  sums.a = with_outer(sums.a, values[value], weights);
   if (QUADS > SIDE) {
-    sums.b = with_value(sums.b, weights, values[value + SIDE]);
+    sums.b = with_outer(sums.b, values[value + SIDE], weights);
   }
   if (QUADS > 2u * SIDE) {
-    sums.c = with_value(sums.c, weights, values[value + 2u * SIDE]);
-    sums.d = with_value(sums.d, weights, values[value + 3u * SIDE]);
+    sums.c = with_outer(sums.c, values[value + 2u * SIDE], weights);
+    sums.d = with_outer(sums.d, values[value + 3u * SIDE], weights);
   }
   return sums;
 }

@@ -2,7 +2,7 @@
 // dot4I8Packed. A workgroup computes a tile of TOKENS × ROWS outputs, half a block of K at a time: both factors
 // lie in workgroup memory column by column, four tokens or rows in a vector, and an invocation keeps the sums of
 // eight tokens with four rows in registers. Some invocations carry x there, and others the weight.
-// needs: linear/fragments/x, shared/weights/packed_values, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
+// needs: shared/outer, linear/fragments/x, shared/weights/packed_values, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const SIDE = 16u;  // invocations along the tokens, and along the rows
 const WORKGROUP = SIDE * SIDE;
@@ -87,16 +87,6 @@ fn store_weights(held: FourBlocks, half: u32, word: u32, quad: u32) {
   weight_tile[place_of(first + 3u * step, quad, SIDE)] = columns[3];
 }
 
-// Adds products of four tokens, a column each, with four rows.
-fn with_outer(before: mat4x4f, tokens: vec4f, rows: vec4f) -> mat4x4f {
-  return mat4x4f(
-    fma(rows, vec4f(tokens.x), before[0]),
-    fma(rows, vec4f(tokens.y), before[1]),
-    fma(rows, vec4f(tokens.z), before[2]),
-    fma(rows, vec4f(tokens.w), before[3]),
-  );
-}
-
 fn store_sums(token: u32, pair: u32, sums: vec4f) {
   if (token < params.shape.tokens && pair < params.pairs) {
     store_pair(token, pair, BYTE_UNIT * sums.xy);
@@ -165,8 +155,8 @@ fn main(
     for (var column = 0u; column < COLUMNS; column++) {
       let own_rows = weight_tile[place_of(column, across, SIDE)];
       let own_tokens = place_of(column, down, TOKEN_QUADS);
-      near = with_outer(near, x_tile[own_tokens], own_rows);
-      far = with_outer(far, x_tile[own_tokens + SIDE], own_rows);
+      near = with_outer(near, own_rows, x_tile[own_tokens]);
+      far = with_outer(far, own_rows, x_tile[own_tokens + SIDE]);
     }
     workgroupBarrier();
   }
