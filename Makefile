@@ -142,7 +142,7 @@ bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, 
 	@$(if $(QUICK),:,$(PY) -m bench --readme)
 
 bench-gpu: setup $(EXPORTER) $(if $(PEERS),$(BENCH_MODELS) $(BENCH_NPM)) ## a folder to measure on another machine's GPU (OUT=dist PEERS=1)
-	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers) --shapes llama-3.2-1b llama-3.2-1b-q4_k_m llama-3.1-8b llama-3.1-8b-q4_k_m gemma-3-1b lfm2-1.2b qwen3.5-0.8b
+	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers)
 
 lock: prerequisites ## update requirements.lock after a change to pyproject.toml (UPGRADE=1: to newer versions)
 	@test -x build/lock/bin/python || $(PYTHON) -m venv build/lock

@@ -10,8 +10,16 @@ OURS = "inpage"
 THREADS = 2
 CONTEXT = 2048
 LONG_CONTEXT = 8192
+LONGEST_CONTEXT = 32768
 # Prompt lengths by the context a run is named after. Past 2000 tokens there is no room for 64 more.
-PROMPT_LENGTHS = {128: 128, 512: 512, 2000: 1968, LONG_CONTEXT: LONG_CONTEXT - 80}
+PROMPT_LENGTHS = {
+    128: 128,
+    512: 512,
+    2000: 1968,
+    **{context: context - 80 for context in (LONG_CONTEXT, LONGEST_CONTEXT)},
+}
+# Methods of globalThis.bench that measure more than generations do (pages/common.js).
+MEASURED_BESIDE = ("gpuOps", "submission", "speculation", "glass")
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,10 @@ class Run:
     def prompt_length(self) -> int:
         return PROMPT_LENGTHS[self.context]
 
+    @property
+    def is_long(self) -> bool:
+        return self.context >= LONG_CONTEXT
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -37,11 +49,12 @@ class Engine:
     options: dict[str, Any]  # what its page's load() takes
     runs: tuple[Run, ...] = (Run(128), Run(512))
     checked: int = 16  # ids of the greedy continuation that are compared
-    warm_up: bool = True  # each run once, unmeasured
+    warm_up: bool = True  # each run once, unmeasured; long ones are long enough
     start_ups: int = 5  # of each kind, cold and warm
     limit_s: float = 600  # for one generation, or one start
     notes: tuple[str, ...] = field(default=())
     flags: tuple[str, ...] = ()  # Chromium's, beside those that all have
+    beside: tuple[str, ...] = MEASURED_BESIDE
 
 
 INPAGE = Engine(

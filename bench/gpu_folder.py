@@ -16,6 +16,7 @@ from bench.files import BENCH, bench_files
 from bench.fill import TEMPLATE
 from bench.prompts import make_prompts
 from bench.roofline import arithmetic_per_token, bytes_read_per_token
+from bench.run_gpu import TABLE
 from bench.synthetic import SHAPES, write_template
 from export import architectures
 from py_runtime.folder.layout import constants_of
@@ -99,12 +100,19 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="make bench-gpu")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--peers", action="store_true", help="the peers and their models, too")
-    parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=[], metavar="SHAPE")
+    parser.add_argument(
+        "--shapes",
+        nargs="*",
+        choices=SHAPES,
+        default=[name for name in TABLE if name != MODEL],
+        metavar="SHAPE",
+        help="instead of those of docs/speed.md",
+    )
     options = parser.parse_args(arguments)
 
     def work() -> None:
         write_folder(options.out, options.peers, options.shapes)
-        print(f"copy {options.out}, then run there: python3 run.py")
+        print(f"copy {options.out}, then run there: python3 run.py --table")
 
     return exit_status(work)
 

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-from bench.engines import MODEL, OURS, TRANSFORMERS_WEBGPU
+from bench.engines import MODEL, OURS, PROMPT_LENGTHS, TRANSFORMERS_WEBGPU
 from bench.report import (
     NOTHING,
     UNFINISHED,
@@ -29,6 +29,8 @@ Say = Callable[[Json], str]  # what a figure says of an engine
 
 KIND = "gpu"  # of results
 MARK = "bench-gpu"  # of the tables in docs/speed.md and the README
+CALLS = ("1", "2", "4", "8", "16")  # tokens of the calls that speculation is timed with
+TEXTS = {"repeating": "a text that repeats itself", "other": "another prompt"}
 # What ends the key of an engine.
 WITHOUT, POLYFILLED, WITH_HALVES = "-without-subgroups", "-polyfilled", "-with-halves"
 WITH_MATRICES = "-with-matrices"
@@ -37,8 +39,8 @@ COLUMNS = (
     "as chosen",
     "without subgroups",
     "polyfilled",
-    "in halves",
-    "by matrix units",
+    "in halves (`shader-f16`)",
+    "by matrix units (`shader-f16`)",
     TRANSFORMERS_WEBGPU.title,
 )
 
@@ -59,12 +61,18 @@ def cells_of(results: Json) -> list[list[str]]:
             cells = [say(engine) if engine else NOTHING for engine in columns]
             if any(cell != NOTHING for cell in cells):
                 rows.append([f"{name}: {figure}", *cells])
+    return without_empty([["", *COLUMNS], *rows])
+
+
+def without_empty(cells: list[list[str]]) -> list[list[str]]:
+    """Return a table without the columns that have nothing below their head."""
+    head, *rows = cells
     used = [
         column
-        for column in range(1 + len(COLUMNS))
-        if not column or any(r[column] != NOTHING for r in rows)
+        for column in range(len(head))
+        if not column or any(row[column] != NOTHING for row in rows)
     ]
-    return [[row[column] for column in used] for row in (["", *COLUMNS], *rows)]
+    return [[row[column] for column in used] for row in cells]
 
 
 def key_of_model(key: str) -> str:
@@ -82,7 +90,7 @@ def model_name(key: str) -> str:
 def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
     """Return every figure that an engine with runs at these contexts may have."""
     adapter = results["machine"]["adapter"]
-    prompts = [context for context in contexts if context < 2000]
+    prompts = [str(PROMPT_LENGTHS[context]) for context in contexts]
 
     def speeds(of: list[int], figure: str, least: str, most: str) -> Say:
         def say_one(engine: Json, context: int) -> str:
@@ -104,7 +112,7 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
         return say
 
     decode = speeds(contexts, "decode", "bytes_read_per_token", "read_bytes_per_s")
-    prefill = speeds(prompts, "prefill", "arithmetic_per_token", "arithmetic_per_s")
+    prefill = speeds(contexts, "prefill", "arithmetic_per_token", "arithmetic_per_s")
 
     def first_token(engine: Json) -> str:
         return median(engine["runs"].get("128", {}).get("first_token_s", []), 1000)
@@ -115,12 +123,33 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
 
     return [
         (f"decode at context {' / '.join(map(str, contexts))}, tok/s", decode),
-        (f"prefill of {' / '.join(map(str, prompts))}, tok/s", prefill),
+        (f"prefill of {' / '.join(prompts)}, tok/s", prefill),
         ("first token of 128, ms", first_token),
         ("start, cold / warm, s", start),
+        (f"a call of {' / '.join(CALLS)} tokens, ms", calls),
+        *((f"{said}, with proposals, tok/s", proposals(text)) for text, said in TEXTS.items()),
         ("memory on the GPU", lambda engine: megabytes(engine["memory"].get("gpu_bytes"))),
         ("greedy ids as torch's", describe_agreement),
     ]
+
+
+def calls(engine: Json) -> str:
+    """Return what calls of several tokens cost."""
+    found = (engine.get("speculation") or {}).get("calls_ms", {})
+    return " / ".join(round_figure(found[size]) for size in CALLS) if found else NOTHING
+
+
+def proposals(text: str) -> Say:
+    """Return what says the speed of an answer to this text with proposals, and what they gain."""
+
+    def say(engine: Json) -> str:
+        found = (engine.get("speculation") or {}).get(text)
+        if not found:
+            return NOTHING
+        plain, proposed = (statistics.median(found[way]) for way in ("plain", "proposed"))
+        return f"{round_figure(proposed)} ({proposed / plain:.2f}×)"
+
+    return say
 
 
 def median(values: list[float], factor: float = 1.0) -> str:
@@ -131,7 +160,7 @@ def median(values: list[float], factor: float = 1.0) -> str:
 def remarks_of(results: Json) -> list[str]:
     """Return how often, what shares are of, and what did not finish."""
     adapter = results["machine"]["adapter"]
-    remarks = [f"Medians of {counts_of(results['engines'][0])} context."]
+    remarks = [f"Medians of {repeats_of(results['engines'])} context."]
     if adapter.get("arithmetic_per_s"):
         remarks.append(
             "In parentheses: weights read in decoding, of the "
@@ -147,6 +176,14 @@ def remarks_of(results: Json) -> list[str]:
         if engine.get("glass"):
             remarks.append(f"{engine['title']}: {glass_of(engine)}.")
     return remarks
+
+
+def repeats_of(engines: list[Json]) -> str:
+    """Say how many repeats of how many tokens there are at each context that some engine has."""
+    runs: dict[str, Json] = {}
+    for engine in engines:
+        runs = {**engine["runs"], **runs}
+    return counts_of({"runs": dict(sorted(runs.items(), key=lambda run: int(run[0])))})
 
 
 def kernels_of(kernels: Json) -> str:
@@ -177,14 +214,35 @@ def as_markdown(results: Json) -> str:
 
 
 def in_short(results: Json) -> str:
-    """Format one row a model for the README: its kernels by subgroups, and the peer's row."""
-    head = ["", "decode at 128, tok/s", "prefill of 512, tok/s", "first token, ms", "GPU memory"]
-    rows = [
-        [_model_of(engine), *_few_figures(engine)]
-        for engine in results["engines"]
-        if engine["key"] == key_of_model(engine["key"])
-    ]
-    return table_in_markdown([head, *rows], heading_of(results), remarks_of(results)[:1])
+    """Format one row a model for the README: what the page chose, other GPUs, and the peer."""
+    engines = {engine["key"]: engine for engine in results["engines"]}
+    cells = [["", *(head for head, _, _ in SHORT)]]
+    for key, engine in engines.items():
+        if key == key_of_model(key):
+            columns = [(engines.get(f"{key}{ending}"), say) for _, ending, say in SHORT]
+            row = [say(column) if column else NOTHING for column, say in columns]
+            cells.append([_model_of(engine), *row])
+    return table_in_markdown(without_empty(cells), heading_of(results), remarks_of(results)[:1])
+
+
+def _median_of(context: str, figure: str, factor: float = 1.0) -> Say:
+    """Return what says the median of a figure at this context."""
+    return lambda engine: median(engine["runs"].get(context, {}).get(figure, []), factor)
+
+
+DECODE, PREFILL = _median_of("128", "decode"), _median_of("512", "prefill")
+# The README's columns: head, the ending of the engine's key, what the cell says.
+SHORT: tuple[tuple[str, str, Say], ...] = (
+    ("decode at 128, tok/s", "", DECODE),
+    ("without byte products", POLYFILLED, DECODE),
+    ("by `shader-f16`", WITH_MATRICES, DECODE),
+    ("of a text that repeats itself, with proposals", "", proposals("repeating")),
+    ("prefill of 512, tok/s", "", PREFILL),
+    ("without byte products", POLYFILLED, PREFILL),
+    ("by `shader-f16`", WITH_MATRICES, PREFILL),
+    ("first token, ms", "", _median_of("128", "first_token_s", 1000)),
+    ("GPU memory", "", lambda engine: megabytes(engine["memory"].get("gpu_bytes"))),
+)
 
 
 def _model_of(engine: Json) -> str:
@@ -192,14 +250,3 @@ def _model_of(engine: Json) -> str:
     if not engine["key"].startswith(OURS):
         return f"{MODEL}, {engine['title']}"
     return model_name(engine["key"])
-
-
-def _few_figures(engine: Json) -> list[str]:
-    """Return medians of decoding, prefill and the first token, and the memory."""
-    short, long = (engine["runs"].get(context, {}) for context in ("128", "512"))
-    return [
-        median(short.get("decode", [])),
-        median(long.get("prefill", [])),
-        median(short.get("first_token_s", []), 1000),
-        megabytes(engine["memory"].get("gpu_bytes")),
-    ]

@@ -60,10 +60,9 @@ class Contestant:
         }
         self.usage: dict[int, Json | None] = {}  # by context: what the engine said of its last run
         self.memory: Json = {}
-        self.gpu_ops: list[Json] | None = None  # of one token at context 128; if it can tell
-        self.submission: Json | None = None  # what 300 dispatches cost; if it can tell
-        self.speculation: Json | None = None  # what verifying several tokens costs, and gains
-        self.glass: Json | None = None  # what steering and looking into the model cost
+        # By method: milliseconds of one token's ops at context 128, what 300 dispatches cost, what
+        # verifying several tokens costs and gains, what steering and looking into the model cost.
+        self.beside: dict[str, Any] = {}
 
     @contextmanager
     def attempt(self, what: str) -> Iterator[None]:
@@ -115,10 +114,10 @@ class Contestant:
                 for run in self.engine.runs
             },
             "memory": self.memory,
-            "gpu_ops": self.gpu_ops,
-            "submission": self.submission,
-            "speculation": self.speculation,
-            "glass": self.glass,
+            "gpu_ops": self.beside.get("gpuOps"),
+            "submission": self.beside.get("submission"),
+            "speculation": self.beside.get("speculation"),
+            "glass": self.beside.get("glass"),
             "faults": self.faults,
             "notes": list(self.engine.notes),
         }
@@ -138,9 +137,7 @@ def run_bench(
             open_all(contestants, open_page, Path(profiles), prompts, say)
             measure_rounds(contestants, prompts, say)
             measure_memory(contestants)
-            measure_ops(contestants)
-            measure_speculation(contestants, prompts)
-            measure_glass(contestants, prompts)
+            measure_beside(contestants, prompts)
         finally:
             for contestant in contestants:
                 contestant.close()
@@ -208,6 +205,8 @@ def open_all(
                 agreed = contestant.check["agreed"]
                 say(f"{engine.key}: {agreed} of {engine.checked} greedy ids are torch's")
         for run in engine.runs if engine.warm_up else ():
+            if run.is_long:
+                continue
             with contestant.attempt(f"warm-up at context {run.context}"):
                 if contestant.page:
                     contestant.generate(prompts["contexts"][str(run.context)][-1], 4)
@@ -275,36 +274,19 @@ def measure_memory(contestants: Sequence[Contestant]) -> None:
                 contestant.memory = {**held, "renderer_bytes": contestant.page.renderer_bytes()}
 
 
-def measure_ops(contestants: Sequence[Contestant]) -> None:
-    """Measure time by op where the GPU has timestamps; other engines report none."""
-    for contestant in contestants:
-        if contestant.page:
-            with contestant.attempt("GPU time by op"):
-                contestant.gpu_ops = contestant.page.call("gpuOps", limit_s=MEMORY_LIMIT_S)
-        if contestant.page:
-            with contestant.attempt("the cost of submitting"):
-                contestant.submission = contestant.page.call("submission", limit_s=MEMORY_LIMIT_S)
-
-
-def measure_speculation(contestants: Sequence[Contestant], prompts: Json) -> None:
-    """Measure what verifying several tokens costs and gains; other engines do not."""
+def measure_beside(contestants: Sequence[Contestant], prompts: Json) -> None:
+    """Measure what else an engine is asked for; those that cannot tell report nothing."""
     prompt = prompts["contexts"]["128"][0]
     for contestant in contestants:
-        if contestant.page:
-            limit_s = contestant.engine.limit_s
-            with contestant.attempt("speculation"):
-                contestant.speculation = contestant.page.call(
-                    "speculation", prompt, SPECULATED, limit_s=limit_s
-                )
-
-
-def measure_glass(contestants: Sequence[Contestant], prompts: Json) -> None:
-    """Measure what steering costs, and how long views take; other engines have neither."""
-    prompt = prompts["contexts"]["128"][0]
-    for contestant in contestants:
-        if contestant.page:
-            run, limit_s = contestant.engine.runs[0], contestant.engine.limit_s
-            with contestant.attempt("steering and views"):
-                contestant.glass = contestant.page.call(
-                    "glass", prompt, 1 + run.tokens, limit_s=limit_s
-                )
+        engine, found = contestant.engine, contestant.beside
+        methods: dict[str, tuple[str, tuple[Any, ...], float]] = {
+            "gpuOps": ("GPU time by op", (), MEMORY_LIMIT_S),
+            "submission": ("the cost of submitting", (), MEMORY_LIMIT_S),
+            "speculation": ("speculation", (prompt, SPECULATED), engine.limit_s),
+            "glass": ("steering and views", (prompt, 1 + engine.runs[0].tokens), engine.limit_s),
+        }
+        for method in engine.beside:
+            what, arguments, limit_s = methods[method]
+            if contestant.page:
+                with contestant.attempt(what):
+                    found[method] = contestant.page.call(method, *arguments, limit_s=limit_s)

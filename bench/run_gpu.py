@@ -1,4 +1,4 @@
-"""The bench on this machine's graphics processor: python3 run.py [--shapes llama-3.1-8b].
+"""The bench on this machine's graphics processor: python3 run.py --table.
 
 The folder around this file has all it needs (`make bench-gpu` wrote it) but the browser: a program,
 or an unpacked folder with chromium/, lib/ and icd/; one named bundle/ is found here by itself.
@@ -6,13 +6,14 @@ Standard library only. Writes results.json.
 """
 
 import argparse
+import concurrent.futures
 import json
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from bench.engines import (
     INPAGE,
     INPAGE_CPU,
     LONG_CONTEXT,
+    LONGEST_CONTEXT,
+    MODEL,
     OURS,
     PROBE,
     TRANSFORMERS_WASM,
@@ -44,6 +47,8 @@ from bench.remote import Browser, RemotePage, Server
 from bench.report import write_results
 from bench.rounds import Json, OpenPage, Page, Say, run_bench
 
+Column = Callable[[Engine], Engine]  # of the model that the engine runs
+
 HERE = Path(__file__).resolve().parent
 SITE, TEMPLATES = HERE / "site", HERE / "templates"
 # Makes of dot4I8Packed what it is on GPUs that have no instruction for it, as Apple's.
@@ -59,7 +64,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--browser", type=Path, default=found, metavar="CHROMIUM")
     parser.add_argument("--flag", action="append", default=[], help="Chromium's, instead of ours")
     shapes = sorted(folder.name for folder in TEMPLATES.glob("*"))
-    parser.add_argument("--shapes", nargs="*", choices=shapes, default=[], metavar="SHAPE")
+    plan = parser.add_mutually_exclusive_group()
+    plan.add_argument(
+        "--table",
+        action="store_true",
+        help="what docs/speed.md has: the models and the columns of TABLE, each by itself",
+    )
+    plan.add_argument("--shapes", nargs="*", choices=shapes, default=[], metavar="SHAPE")
     parser.add_argument(
         "--without-subgroups", action="store_true", help="inpage's models without them, too"
     )
@@ -80,7 +91,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5, help="of every run (%(default)s)")
     parser.add_argument("--start-ups", type=int, default=3, help="cold and warm (%(default)s)")
     parser.add_argument("--results", type=Path, default=HERE / "results.json", metavar="FILE")
+    parser.add_argument(
+        "--go-on", action="store_true", help="keep what the results have, and measure the rest"
+    )
     options = parser.parse_args()
+    if options.table:
+        options.shapes = [name for name in TABLE if name != MODEL]
+        options.quick = True
+    if absent := [shape for shape in options.shapes if shape not in shapes]:
+        parser.error(f"this folder was made without --shapes {' '.join(absent)}")
     if options.browser is None or not options.browser.exists():
         parser.error("there is no Chromium here; say where it is with --browser")
     return options
@@ -91,19 +110,26 @@ def engines(options: argparse.Namespace) -> list[Engine]:
     with_peers = (SITE / "peers" / "models").is_dir()
     if options.cpu:
         return repeated([INPAGE_CPU, *([WLLAMA, TRANSFORMERS_WASM] if with_peers else [])], options)
-    ours = [INPAGE]
-    ours += [synthetic(shape) for shape in options.shapes]
-    others = []
-    if options.without_subgroups:
-        others += [without_subgroups(engine) for engine in ours]
-    if options.polyfilled:
-        others += [polyfilled(engine) for engine in ours]
-    if options.halves:
-        others += [with_halves(engine) for engine in ours]
-    if options.matrices:
-        others += [with_matrices(engine) for engine in ours]
-    ours += others
-    return repeated([*ours, *([TRANSFORMERS_WEBGPU] if with_peers else [])], options)
+    models = {MODEL: INPAGE, **{shape: synthetic(shape) for shape in options.shapes}}
+    columns = columns_of(options)
+    others = [
+        other(engine)
+        for name, engine in models.items()
+        for other in (TABLE[name] if options.table else columns)
+    ]
+    peers = [TRANSFORMERS_WEBGPU] if with_peers else []
+    return repeated([*models.values(), *others, *peers], options)
+
+
+def columns_of(options: argparse.Namespace) -> list[Column]:
+    """Return the columns that were asked for by their own options."""
+    wanted = {
+        without_subgroups: options.without_subgroups,
+        polyfilled: options.polyfilled,
+        with_halves: options.halves,
+        with_matrices: options.matrices,
+    }
+    return [column for column, is_wanted in wanted.items() if is_wanted]
 
 
 def repeated(chosen: list[Engine], options: argparse.Namespace) -> list[Engine]:
@@ -111,7 +137,7 @@ def repeated(chosen: list[Engine], options: argparse.Namespace) -> list[Engine]:
     return [
         replace(
             engine,
-            runs=tuple(replace(run, repeats=options.repeats) for run in engine.runs),
+            runs=tuple(replace(run, repeats=repeats_of(run, options)) for run in engine.runs),
             start_ups=options.start_ups if engine.start_ups else 0,
         )
         for engine in chosen
@@ -119,20 +145,32 @@ def repeated(chosen: list[Engine], options: argparse.Namespace) -> list[Engine]:
     ]
 
 
+def repeats_of(run: Run, options: argparse.Namespace) -> int:
+    """Return how often to measure a run: a long one no more often than it says itself."""
+    asked: int = options.repeats
+    return min(asked, run.repeats) if run.is_long else asked
+
+
 def synthetic(shape: str) -> Engine:
     """Return a model of random weights, made here; torch never saw it, so no output is checked."""
     path = f"models/{shape}-random/"
     template = json.loads((TEMPLATES / shape / TEMPLATE).read_text())
-    long = template["manifest"]["context"] >= LONG_CONTEXT
+    runs: tuple[Run, ...] = (Run(128), Run(512), Run(2000))
+    context, caches = template["manifest"]["context"], {}
+    if context == LONG_CONTEXT:
+        runs = (*runs[:2], Run(LONG_CONTEXT, repeats=3))
+    elif context == LONGEST_CONTEXT:
+        runs, caches = (*runs[:2], Run(LONGEST_CONTEXT, repeats=2)), {"kv": "q8"}
     return Engine(
         f"{OURS}-{shape}",
         f"inpage, WebGPU, {shape} of random weights",
         INPAGE.page,
-        {"model": path},
-        runs=(Run(128), Run(512), Run(LONG_CONTEXT if long else 2000)),
+        {**INPAGE.options, "model": path, **caches},
+        runs=runs,
         checked=0,
         start_ups=0,
         limit_s=400,
+        beside=("speculation",) if context < LONGEST_CONTEXT else (),
     )
 
 
@@ -144,6 +182,7 @@ def without_subgroups(engine: Engine) -> Engine:
         title=f"{engine.title}, without subgroups",
         options={**engine.options, "kernels": "memory"},
         start_ups=0,
+        beside=(),
     )
 
 
@@ -153,8 +192,11 @@ def polyfilled(engine: Engine) -> Engine:
         engine,
         key=f"{engine.key}{POLYFILLED}",
         title=f"{engine.title}, polyfilled",
+        # Features say nothing of the instruction: what was measured with it would be taken.
+        options={**engine.options, "anew": True},
         flags=(POLYFILL,),
         start_ups=0,
+        beside=(),
     )
 
 
@@ -167,6 +209,7 @@ def with_halves(engine: Engine) -> Engine:
         options={**engine.options, "kernels": "halves"},
         flags=(HALVES,),
         start_ups=0,
+        beside=(),
     )
 
 
@@ -179,7 +222,19 @@ def with_matrices(engine: Engine) -> Engine:
         options={**engine.options, "kernels": "matrices"},
         flags=(HALVES,),
         start_ups=0,
+        beside=(),
     )
+
+
+# Models, and the columns that the table has of them beside what the page chooses.
+TABLE: dict[str, tuple[Column, ...]] = {
+    MODEL: (polyfilled, with_halves, with_matrices),
+    "llama-3.2-1b": (polyfilled, with_matrices),
+    "llama-3.1-8b-q4_k_m": (polyfilled, with_matrices),
+    "gemma-3-1b": (),
+    "qwen3.5-0.8b": (),
+    "llama-3.2-1b-32k": (),
+}
 
 
 def measure(
@@ -195,8 +250,8 @@ def measure(
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
 
         def open_again(engine: Engine, profile: Path) -> Page:
-            # A browser of other features measures for itself, and remembers other kernels.
-            return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
+            # All columns of a model load it from what the first of them has stored.
+            return open_page(engine, Path(profiles) / key_of_model(profile.name))
 
         found: dict[str, Json] = {}
         for engine in sort_by_model(chosen):
@@ -210,6 +265,25 @@ def sort_by_model(chosen: list[Engine]) -> list[Engine]:
     return sorted(chosen, key=lambda engine: keys.index(key_of_model(engine.key)))
 
 
+def kept_results(options: argparse.Namespace) -> dict[str, Json]:
+    """Return what earlier results have, by the keys of engines; without those that failed."""
+    if not options.go_on or not options.results.is_file():
+        return {}
+    measured = json.loads(options.results.read_text())["engines"]
+    return {engine["key"]: engine for engine in measured if not engine["faults"]}
+
+
+def make_models(shapes: list[str], say: Say) -> None:
+    """Make the models of random weights that are not there yet, all at once."""
+    models = {shape: SITE / "models" / f"{shape}-random" for shape in shapes}
+    absent = [shape for shape, model in models.items() if not model.is_dir()]
+    with concurrent.futures.ProcessPoolExecutor(max(1, len(absent))) as processes:
+        making = {processes.submit(fill, TEMPLATES / each, models[each]): each for each in absent}
+        for made in concurrent.futures.as_completed(making):
+            made.result()
+            say(f"made {making[made]}")
+
+
 def main() -> None:
     """Measures, prints the table, and keeps the results."""
     options = parse()
@@ -221,12 +295,9 @@ def main() -> None:
         print(f"{time.monotonic() - started:6.0f} s  {text}", file=sys.stderr, flush=True)
 
     about = json.loads((HERE / "about.json").read_text())
-    chosen = engines(options)
-    for shape in options.shapes:
-        model = SITE / "models" / f"{shape}-random"
-        if not model.is_dir():
-            fill(TEMPLATES / shape, model)
-            say(f"made {model.name}")
+    before = kept_results(options)
+    chosen = [engine for engine in engines(options) if engine.key not in before]
+    make_models(options.shapes, say)
     server, browser = Server(SITE), Browser(options.browser.resolve(), options.flag)
 
     def open_page(engine: Engine, profile: Path) -> RemotePage:
@@ -248,7 +319,9 @@ def main() -> None:
             key = key_of_model(engine["key"])
             for least in ("bytes_read_per_token", "arithmetic_per_token"):
                 engine[least] = about[least].get(key)
-        results["engines"], results["seconds"] = measured, round(time.monotonic() - started)
+        found = before | {engine["key"]: engine for engine in measured}
+        results["engines"] = [found[one.key] for one in engines(options) if one.key in found]
+        results["seconds"] = round(time.monotonic() - started)
         write_results(options.results, results)
     print(as_text(results))
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from bench.engines import CONTEXT, LONG_CONTEXT
+from bench.engines import CONTEXT, LONG_CONTEXT, LONGEST_CONTEXT
 from bench.fill import TEMPLATE, fill
 from bench.roofline import arithmetic_per_token, bytes_read_per_token
 from export.decoder_graph import export_decoder
@@ -160,14 +160,22 @@ SHAPES: dict[str, dict[str, Any]] = {
 # The same with the types that llama.cpp's quantiser gives a Q4_K_M file.
 Q4_K_M = "-q4_k_m"
 SHAPES |= {f"{name}{Q4_K_M}": SHAPES[name] for name in ("llama-3.2-1b", "llama-3.1-8b")}
+SHAPES["tiny-32k"] = {**SHAPES["tiny"], "vocab_size": 49152}  # of the prompts
 SHAPES[f"tiny{Q4_K_M}"] = {
-    **SHAPES["tiny"],
+    **SHAPES["tiny-32k"],
     "hidden_size": 256,
     "intermediate_size": 512,
     "head_dim": 64,
 }
-# The shapes that people give long texts.
-LONG = {"llama-3.1-8b-q4_k_m", "gemma-3-1b", "lfm2-1.2b", "qwen3.5-0.8b"}
+# The same with a context for whole books.
+SHAPES["llama-3.2-1b-32k"] = SHAPES["llama-3.2-1b"]
+# The contexts of shapes that people give long texts.
+CONTEXTS = {
+    **dict.fromkeys(
+        ("llama-3.1-8b-q4_k_m", "gemma-3-1b", "lfm2-1.2b", "qwen3.5-0.8b"), LONG_CONTEXT
+    ),
+    **dict.fromkeys(("llama-3.2-1b-32k", "tiny-32k"), LONGEST_CONTEXT),
+}
 # Standard deviation of what random bytes stand for: 4-bit values less 8, signed bytes.
 DEVIATION = {
     "q4gsw": math.sqrt((16**2 - 1) / 12),
@@ -219,7 +227,7 @@ def write_template(name: str, folder: Path) -> None:
     tokenizer = {"tokenizer.json": byte_tokenizer(), "tokenizer_config.json": {}}
     kind = MixedSource if name.endswith(Q4_K_M) else SyntheticSource
     source = kind(f"{name}-random", "none", hf_config, tokenizer, Quantisation("q4gsw", 32))
-    config = source.decoder_config(LONG_CONTEXT if name in LONG else CONTEXT)
+    config = source.decoder_config(CONTEXTS.get(name, CONTEXT))
     graph = export_decoder(source, config)
     memory = measure(graph.program)
     constants = constants_of(graph.program)

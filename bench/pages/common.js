@@ -3,8 +3,8 @@
 /**
  * @typedef {{ ids: number[], text: string, wantsIds: boolean }} Prompt
  * @typedef {(tokens: (number | null)[]) => void} OnTokens
- * @typedef {{ model: string, device: string, threads: number, context: number, kernels?: import("../../web/inpage.d.ts").Kernels }}
- *   LoadOptions
+ * @typedef {{ model: string, device: string, threads: number, context: number, kernels?: import("../../web/inpage.d.ts").Kernels,
+ *   kv?: import("../../web/inpage.d.ts").KvType, anew?: boolean }} LoadOptions anew: what was measured of kernels before is forgotten
  *
  * @typedef {object} Engine
  * @property {Promise<unknown>} ready resolves once the engine could load a model

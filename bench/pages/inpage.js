@@ -33,6 +33,13 @@ async function run({ ids }, count, onTokens, fields) {
   return told;
 }
 
+const FORGET = `
+from py_runtime.folder import notes
+from py_runtime.graph.tuning import NOTE
+
+await notes.write_note(NOTE, None)
+`;
+
 // GPU milliseconds of decoding one token, by kind of op.
 const OPS = `
 [{"op": t.kind, "count": t.count, "ms": t.microseconds / 1000, "share": t.share}
@@ -194,7 +201,11 @@ async function glass(prompt, count) {
 
 offer({
   ready: api().then((inpage) => inpage.ready),
-  load: ({ model, kernels, device, threads }) => globalThis.inpage.load(model, { kernels, device: /** @type {import("../../web/inpage.d.ts").DeviceKind} */ (device), threads }),
+  async load({ model, kernels, kv, device: kind, threads, anew }) {
+    const device = /** @type {import("../../web/inpage.d.ts").DeviceKind} */ (kind);
+    if (anew) await globalThis.inpage.python(FORGET);
+    await globalThis.inpage.load(model, { kernels, kv, device, threads });
+  },
   run,
   gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
   gpuOps: () => globalThis.inpage.python(OPS),

@@ -5,6 +5,7 @@ import statistics
 import subprocess
 import threading
 import urllib.request
+from argparse import Namespace
 from pathlib import Path
 from platform import machine as platform
 from typing import Any
@@ -13,14 +14,15 @@ import numpy as np
 import pytest
 
 from bench import gpu_report, machine, remote
-from bench.engines import OURS, PROBE, Engine, Run, engines
+from bench.engines import LONG_CONTEXT, MODEL, OURS, PROBE, Engine, Run, engines
 from bench.files import own_page
-from bench.gpu_report import ENDINGS, WITHOUT
+from bench.gpu_report import ENDINGS, POLYFILLED, WITH_HALVES, WITH_MATRICES, WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
 from bench.report import as_markdown, as_text, cells_of, put_between_marks, ratios_of, round_figure
 from bench.rounds import PageFault, PageTimeout, agreement, run_bench, speeds
-from bench.synthetic import byte_tokenizer
+from bench.run_gpu import TABLE, kept_results, polyfilled, repeated
+from bench.synthetic import SHAPES, byte_tokenizer
 from bench.zero_points import integer_zero_points
 from py_runtime.tokens import Tokenizer
 from tools.errors import UserError
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.torch
 PROMPT = {"ids": [5, 6], "text": "ab"}
 PROMPTS = {
     "check": {**PROMPT, "continuation": [1, 2, 3, 4]},
-    "contexts": {"128": [PROMPT], "512": [PROMPT]},
+    "contexts": {"128": [PROMPT], "512": [PROMPT], str(LONG_CONTEXT): [PROMPT]},
 }
 ADAPTER = {
     "vendor": "acme",
@@ -72,6 +74,10 @@ class StrawPage:
             ]
         if method == "submission":
             return {"dispatches": 300, "replayed_ms": 0.4, "one_by_one_ms": 8.0}
+        if method == "speculation":
+            both = {"plain": [10.0, 8.0, 12.0], "proposed": [15.0]}
+            calls = {str(size): float(size) for size in (1, 2, 4, 8, 16)}
+            return {"calls_ms": calls, "repeating": both, "other": both}
         if method == "glass":
             return {"plain": [10.0, 12.0, 11.0], "steered": [9.9], "views_s": {"lens": 0.25}}
         count = arguments[1]
@@ -279,7 +285,8 @@ def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -
     for measured in results["engines"][:7]:
         measured |= {"bytes_read_per_token": 200_000_000, "arithmetic_per_token": 1_000_000_000}
     head, *rows = gpu_report.cells_of(results)
-    columns = ["as chosen", "without subgroups", "polyfilled", "in halves", "by matrix units"]
+    halves = [f"{name} (`shader-f16`)" for name in ("in halves", "by matrix units")]
+    columns = ["as chosen", "without subgroups", "polyfilled", *halves]
     assert head == ["", *columns, "transformers.js, WebGPU"]
     cells = {row[0]: row[1:] for row in rows}
     small, large = "SmolLM2-135M-Instruct", "llama-3.1-8b"
@@ -296,6 +303,61 @@ def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -
     put_between_marks(readme, gpu_report.as_markdown(results), gpu_report.MARK)
     first = "| llama-3.1-8b: first token of 128, ms | 100 | – | – | – | – | – |"
     assert first in readme.read_text()
+
+
+def test_the_gpus_table_has_rows_of_proposals_and_long_contexts() -> None:
+    """The README has the short form of the same results; what was not measured is a dash."""
+    long = f"{OURS}-llama-3.2-1b-32k"
+    keys = [OURS, f"{OURS}{POLYFILLED}", f"{OURS}{WITH_MATRICES}", long]
+    results = results_of([engine(key) for key in keys])
+    results["machine"] = {**MACHINE, "adapter": ADAPTER}
+    results["engines"][3]["runs"]["32768"] = results["engines"][3]["runs"].pop("128")
+    results["engines"][1]["speculation"] = results["engines"][3]["speculation"] = None
+    head, *rows = gpu_report.cells_of(results)
+    cells = {row[0]: row[1:] for row in rows}
+    small, large = "SmolLM2-135M-Instruct", "llama-3.2-1b-32k"
+    assert len(head) == 4
+    assert cells[f"{small}: a call of 1 / 2 / 4 / 8 / 16 tokens, ms"] == [
+        "1.00 / 2.00 / 4.00 / 8.00 / 16.0",
+        "–",
+        "1.00 / 2.00 / 4.00 / 8.00 / 16.0",
+    ]
+    gained = cells[f"{small}: a text that repeats itself, with proposals, tok/s"]
+    assert gained == ["15.0 (1.50×)", "–", "15.0 (1.50×)"]
+    assert cells[f"{large}: decode at context 32768, tok/s"] == ["10.0", "–", "–"]
+    assert cells[f"{large}: prefill of 32688, tok/s"] == ["1,280", "–", "–"]
+    assert cells[f"{large}: memory on the GPU"] == ["0.0 MB", "–", "–"]
+    assert not any(row[0].startswith(f"{large}: a call") for row in rows)
+    short = gpu_report.in_short(results).splitlines()
+    assert short[0].count("without byte products") == short[0].count("by `shader-f16`") == 1
+    assert short[2] == f"| {small} | 10.0 | 10.0 | 10.0 | 15.0 (1.50×) | 100 | 0.0 MB |"
+    assert short[3] == f"| {large} | – | – | – | – | – | 0.0 MB |"
+    assert "Medians of 2 × 2 tokens at 128, 2 × 2 tokens at 32768 context." in short[-1]
+
+
+def test_the_gpus_table_is_of_shapes_that_the_folder_has() -> None:
+    assert set(TABLE) <= {MODEL, *SHAPES}
+    columns = [column(engine(OURS)).key for column in TABLE[MODEL]]
+    assert columns == [f"{OURS}{end}" for end in (POLYFILLED, WITH_HALVES, WITH_MATRICES)]
+    assert polyfilled(engine(OURS)).options["anew"]  # its features tell it from no other
+
+
+def test_a_run_on_a_gpu_goes_on_where_it_was_cut_short(tmp_path: Path) -> None:
+    results = results_of([engine(OURS), engine("two")], {"two": "generate"})
+    path = tmp_path / "results.json"
+    options = Namespace(results=path, go_on=True)
+    assert kept_results(options) == {}
+    path.write_text(json.dumps(results))
+    assert list(kept_results(options)) == [OURS]
+    assert kept_results(Namespace(results=path, go_on=False)) == {}
+
+
+def test_long_runs_are_not_repeated_as_often() -> None:
+    chosen = [engine(OURS, runs=(Run(128), Run(LONG_CONTEXT, repeats=2)))]
+    (often,) = repeated(chosen, Namespace(repeats=7, start_ups=1, only=None))
+    assert [run.repeats for run in often.runs] == [7, 2]
+    asked = run(chosen, {})[1]
+    assert asked.count(f"{OURS} generate") == 1 + 1 + 5 + 2  # checked, and one of them warmed up
 
 
 def test_the_gpus_report_says_which_kernels_ran() -> None:
@@ -326,9 +388,9 @@ def test_the_readme_has_the_short_form_of_the_last_run_on_a_gpu() -> None:
     assert f"<!-- bench-gpu -->\n{short}\n<!-- /bench-gpu -->" in (ROOT / "README.md").read_text()
     measured = {engine["key"]: engine for engine in results["engines"]}
     decode = round_figure(
-        statistics.median(measured["inpage-llama-3.1-8b"]["runs"]["128"]["decode"])
+        statistics.median(measured["inpage-llama-3.1-8b-q4_k_m"]["runs"]["128"]["decode"])
     )
-    (row,) = (line for line in short.splitlines() if line.startswith("| llama-3.1-8b |"))
+    (row,) = (line for line in short.splitlines() if line.startswith("| llama-3.1-8b-q4_k_m |"))
     assert row.split(" | ")[1] == decode
 
 
