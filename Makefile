@@ -82,8 +82,9 @@ check-tests: $(DEVELOPER)
 test: setup $(TESTER) $(NPM_DEV) browsers ## every room, the page, and a user's first minute; a quarter of an hour
 	$(PY) -m pytest $(AT_ONCE) -rfER -m "not thorough"
 
-test-all: test $(REACH) ## and the rest: families and types, page against native, chaos, fuzz, Firefox, other hosts
-	$(PY) -m pytest $(AT_ONCE) -rfER -m thorough
+# In one run: tests of both kinds share pages, exports and compiled kernels.
+test-all: setup $(TESTER) $(NPM_DEV) $(REACH) browsers ## the same and the rest: families and types, page against native, chaos, fuzz, Firefox, other hosts
+	$(PY) -m pytest $(AT_ONCE) -rfER
 
 browsers: $(DEVELOPER)
 	@$(PY) -m tools.browser chromium firefox

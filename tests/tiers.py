@@ -1,8 +1,8 @@
 """Markers, by which a command selects its tests.
 
 `make check` leaves out tests that need a browser, a GPU, a model or PyTorch, and long ones;
-`make test` leaves out the thorough ones, which `make test-all` adds. A marker stands beside its
-test, or follows from a fixture that the test asks for.
+`make test` leaves out the thorough ones; `make test-all` runs all in one go. A marker stands beside
+its test, or follows from a fixture that the test asks for.
 """
 
 import ast

@@ -45,6 +45,18 @@ def all_ways(kernel: str) -> list[KernelSource]:
     return [way for _, way in every_way(all_shaders(), kernel, {})]
 
 
+def ways_with_new_files(kernel: str) -> list[KernelSource]:
+    """Return the ways to join a kernel that have a file which none before them has."""
+    seen: set[str] = set()
+    found = []
+    for way in all_ways(kernel):
+        names = {file.name for file in way.files}
+        if not names <= seen:
+            found.append(way)
+        seen |= names
+    return found
+
+
 @cache
 def parts_of(kernel: str) -> set[str]:
     """Return the files that take part in some way."""
