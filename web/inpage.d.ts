@@ -413,6 +413,11 @@ export interface LoadedModel {
   kv: { type: KvType; chosen: string } | null;
   /** The smaller model that proposes tokens, with its bytes on the device; null: there is none. */
   draft: { name: string; size: number; gpu_bytes: number } | null;
+  /**
+   * The head that the model brings along to propose tokens, with its bytes on the device, or why it goes without; null: it
+   * has none, or a draft proposes in its place.
+   */
+  head: { gpu_bytes: number; fault: string | null } | null;
   device: Device;
   adapters: AppliedAdapter[];
   /** The model in a line, and the same in English. */
@@ -475,7 +480,7 @@ export interface GenerationRequest {
   stream_options?: { include_usage?: boolean; include_progress?: boolean } | null;
   /** Ours: goes on after an end token, for benchmarks and tests. */
   ignore_eos?: boolean | null;
-  /** Ours: whether tokens are proposed, from the text so far or by a draft, and verified together; "auto", the default, measures. */
+  /** Ours: whether tokens are proposed, from the text so far, by a draft or by the model's own head, and verified together; "auto", the default, measures. */
   speculate?: "auto" | boolean | null;
   /** Ours: what happens when a chat outgrows the context. */
   context_overflow?: "error" | "drop_oldest" | "slide" | null;
@@ -646,8 +651,10 @@ export interface Usage {
     time_to_first_token_s: number | null;
     /** Of that, for what images become; where there were any. */
     images_s?: number;
-    /** Of the tokens that were proposed, those by a draft; where any were proposed. */
+    /** Of the tokens that were proposed, those by a draft or the model's own head; where any were proposed. */
     drafted_tokens?: number;
+    /** Of these, those that came true. */
+    accepted_drafted_tokens?: number;
     prefill_tokens_per_s: number | null;
     decode_tokens_per_s: number | null;
     /** The settings that the answer was drawn with, and the seed, also where the request names none. */

@@ -139,6 +139,7 @@ class Completion:
             proposed_tokens=sum(usage.proposed_tokens for usage in usages),
             accepted_tokens=sum(usage.accepted_tokens for usage in usages),
             drafted_tokens=sum(usage.drafted_tokens for usage in usages),
+            accepted_drafted_tokens=sum(usage.accepted_drafted_tokens for usage in usages),
         )
         end = replace(last[-1], usage=together)
         messages = outcome(end, time.perf_counter() - self._started)
@@ -241,6 +242,7 @@ def usage_json(usage: Usage) -> Json:
         extra["slid_tokens"] = usage.slid_tokens
     if usage.proposed_tokens:
         extra["drafted_tokens"] = usage.drafted_tokens
+        extra["accepted_drafted_tokens"] = usage.accepted_drafted_tokens
     details: Json = {}
     if usage.reasoning_tokens:
         details["reasoning_tokens"] = usage.reasoning_tokens

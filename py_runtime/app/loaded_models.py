@@ -42,9 +42,9 @@ class LoadedModel:
 
     @property
     def graphs(self) -> list[Graph]:
-        """Return those that hold its memory: its own, and its draft's."""
-        draft = None if isinstance(self.model, Encoder) else self.model.draft
-        return [self.model.graph, *([] if draft is None else [draft.graph])]
+        """Return those that hold its memory: its own, and that of what proposes its tokens."""
+        proposer = None if isinstance(self.model, Encoder) else self.model.proposer
+        return [self.model.graph, *([] if proposer is None else [proposer.session.graph])]
 
     @property
     def is_encoder(self) -> bool:

@@ -38,6 +38,7 @@ def describe_model(model: AnyModel) -> Json:
         "kv": describe_caches(model),
         "device": describe_device(model.graph.device),
         "draft": describe_draft(model),
+        "head": describe_head(model),
         "adapters": [],
     }
     return {**described, **in_a_line(model_messages(described))}
@@ -56,6 +57,17 @@ def describe_draft(model: AnyModel) -> Json | None:
         return None
     manifest, held = model.draft.manifest, model.draft.graph.memory.peak
     return {"name": manifest.name, "size": manifest.size, "gpu_bytes": held}
+
+
+def describe_head(model: AnyModel) -> Json | None:
+    """Describe the model's own head that proposes tokens, or why it goes without the one it has.
+
+    None: it has none, or a draft proposes in its place.
+    """
+    if isinstance(model, Encoder) or (model.head is None and model.head_fault is None):
+        return None
+    held = 0 if model.head is None else model.head.graph.memory.peak
+    return {"gpu_bytes": held, "fault": model.head_fault}
 
 
 def describe_device(device: Device) -> Json:

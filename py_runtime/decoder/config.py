@@ -196,9 +196,15 @@ class DecoderConfig:
     logit_divisor: float
     logit_cap: float | None
     sees: SeenPart | None = None
+    foresees: bool = False  # a head behind the layers, with one of its own, proposes tokens
 
     def layer_kind(self, number: int) -> LayerKind:
-        return self.kinds[number] if self.kinds else LayerKind()
+        return self.kinds[number] if number < len(self.kinds) else LayerKind()
+
+    @property
+    def with_head(self) -> range:
+        """The numbers of all layers, last that of the head if there is one."""
+        return range(self.layers + self.foresees)
 
     def table_columns(self, ending: str) -> int:
         """Return how many of a head's elements the rotary tables with this ending turn."""
@@ -208,6 +214,6 @@ class DecoderConfig:
     @property
     def tables(self) -> list[str]:
         """The names of all rotary tables."""
-        found = {self.layer_kind(number).tables for number in range(self.layers)} - {None}
+        found = {self.layer_kind(number).tables for number in self.with_head} - {None}
         found |= {QUERY} if self.rope.scaled_queries else set()
         return [f"{table}{ending}" for ending in sorted(map(str, found)) for table in TABLES]

@@ -11,6 +11,7 @@ tokens see each other. places: i64 [1, S, 3], those of tokens from the position 
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from py_runtime.base.dtypes import BOOL, F32, I64
 from py_runtime.base.shapes import Dims
@@ -54,25 +55,23 @@ from py_runtime.program.writer import Ref
 
 def write_decoder(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> Program:
     """Write the program; `kinds` has the kind of every one of weight_names(config)."""
-    return _Decoder(config, kinds, name).write()
+    return DecoderWriter(config, kinds, name).write()
 
 
-class _Decoder(StateMixers):
+class DecoderWriter(StateMixers):
+    """A decoder's program that is being written."""
+
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> None:
         super().__init__(config, kinds, name)
         self.caches: dict[int, list[Ref]] = {}  # of the layers that have their own
 
     def write(self) -> Program:
         c, writer = self.config, self.writer
-        self.tokens = writer.input("tokens", self.rows, I64, dynamic=(1,))
-        pos = writer.input("pos", (1,), I64)
+        self._take_tokens()
         if c.sees:
             self.is_image = writer.input("is_image", (*self.rows, 1), BOOL, dynamic=(1,))
             columns = c.width * (1 + c.sees.deep)
             self.images = writer.input("images", (*self.rows, columns), F32, dynamic=(1,))
-        self.length, self.start = writer.symint("length"), writer.symint("start")
-        writer.op("sym_size.int", self.tokens, 1, self.length)
-        writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
         if c.sees and c.sees.whole:
             self.together = writer.symint("together")
             together = writer.input(TOGETHER, (1, 1, 1), I64)
@@ -96,12 +95,38 @@ class _Decoder(StateMixers):
                 scalar = self._constant(f"layers.{number}.{LAYER_SCALAR}.weight", (1,))
                 dims = (*self.rows, c.width)
                 x = self._computed(op_names.MUL, dims, x, scalar, name=f"layers.{number}")
-        last = self._tensor((1, c.width))
-        writer.op(op_names.SELECT, x, 1, -1, last)
-        head = "embed_tokens" if c.tied else "lm_head"
-        logits = self._linear(head, self._norm("norm", last, (1, c.width), name="norm"), (1,))
-        writer.output(self._finished(logits))
+        if c.foresees:
+            normed = self._norm("norm", x, (*self.rows, c.width))
+            self._keep(self._heads(normed, (*self.rows, 1, c.width)), self.start)
+        last = self._last(x)
+        self._give_logits(self._norm("norm", last, (1, c.width), name="norm"))
         return writer.program()
+
+    def _take_tokens(self) -> None:
+        writer = self.writer
+        self.tokens = writer.input("tokens", self.rows, I64, dynamic=(1,))
+        pos = writer.input("pos", (1,), I64)
+        self.length, self.start = writer.symint("length"), writer.symint("start")
+        writer.op("sym_size.int", self.tokens, 1, self.length)
+        writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
+
+    def _last(self, x: Ref) -> Ref:
+        last = self._tensor((1, self.config.width))
+        self.writer.op(op_names.SELECT, x, 1, -1, last)
+        return last
+
+    def _give_logits(self, normed: Ref) -> None:
+        head = "embed_tokens" if self.config.tied else "lm_head"
+        self.writer.output(self._finished(self._linear(head, normed, (1,))))
+
+    @cached_property
+    def ends(self) -> Ref:
+        """The ends of tokens' ways through the layers, by position: what a head reads."""
+        return self.writer.state("ends", (1, self.config.context, 1, self.config.width), F32)
+
+    def _keep(self, rows: Ref, start: Ref) -> None:
+        """Keep the ends [1, S, 1, W] of tokens from a position on."""
+        self.writer.op("update_cache.default", rows, self.ends, start, self._tensor((1,)))
 
     def _finished(self, logits: Ref) -> Ref:
         c, dims = self.config, (1, self.config.vocabulary)

@@ -48,6 +48,9 @@ PER_LAYER_IN, PER_LAYER_IN_NORM = "per_layer_model_projection", "per_layer_proje
 PER_LAYER_GATE, PER_LAYER_OUT = "per_layer_input_gate", "per_layer_projection"
 PER_LAYER_NORM = "post_per_layer_input_norm"
 LAYER_SCALAR = "layer_scalar"
+# Of a head that proposes tokens, beside its layer: norms of a token's embedding and of the state
+# before it, what makes one of both, and the norm of what the head gives.
+HEAD_EMBEDDING, HEAD_STATE, HEAD_IN, HEAD_NORM = "enorm", "hnorm", "eh_proj", "shared_head.norm"
 
 
 @dataclass(frozen=True)
@@ -207,10 +210,10 @@ def weight_names(config: DecoderConfig) -> list[str]:
     names = ["embed_tokens.weight"] + ([] if config.tied else ["lm_head.weight"])
     if config.per_layer:
         names += [f"{PER_LAYER_TABLE}.weight", f"{PER_LAYER_IN}.weight"]
-    for number in range(config.layers):
+    for number in config.with_head:
         matrices = layer_matrices(config, config.layer_kind(number))
         names += [f"layers.{number}.{name}.weight" for name in matrices]
-    return names
+    return names + ([f"layers.{config.layers}.{HEAD_IN}.weight"] if config.foresees else [])
 
 
 def expected_shapes(config: DecoderConfig) -> dict[str, Dims]:
@@ -223,7 +226,7 @@ def expected_shapes(config: DecoderConfig) -> dict[str, Dims]:
         shapes[f"{PER_LAYER_TABLE}.weight"] = (c.vocabulary, c.layers * c.per_layer)
         shapes[f"{PER_LAYER_IN}.weight"] = (c.layers * c.per_layer, c.width)
         shapes[f"{PER_LAYER_IN_NORM}.weight"] = (c.per_layer,)
-    for number in range(c.layers):
+    for number in c.with_head:
         kind = c.layer_kind(number)
         for name, (rows, columns, has_bias) in layer_matrices(c, kind).items():
             shapes[f"layers.{number}.{name}.weight"] = (rows, columns)
@@ -231,6 +234,10 @@ def expected_shapes(config: DecoderConfig) -> dict[str, Dims]:
                 shapes[f"layers.{number}.{name}.bias"] = (rows,)
         for name, dims in layer_vectors(c, kind).items():
             shapes[f"layers.{number}.{name}"] = dims
+    if c.foresees:
+        shapes[f"layers.{c.layers}.{HEAD_IN}.weight"] = (c.width, 2 * c.width)
+        for name in (HEAD_EMBEDDING, HEAD_STATE, HEAD_NORM):
+            shapes[f"layers.{c.layers}.{name}.weight"] = (c.width,)
     return shapes
 
 

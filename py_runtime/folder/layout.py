@@ -6,7 +6,7 @@ give the bytes of the manifest, of the graph and of each safetensors header.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from py_runtime.base.dtypes import DTYPES, DType
 from py_runtime.base.errors import GraphError
@@ -49,6 +49,9 @@ class ModelFolder:
     program: Program
     tensors: dict[str, TensorPlace]  # every constant of the graph
     goldens: dict[str, TensorPlace]  # empty where there are none, or their header was not given
+    head: Program | None = field(default=None, kw_only=True)  # that foresees tokens
+    # Why the model goes without the head it has.
+    head_fault: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

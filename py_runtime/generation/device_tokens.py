@@ -91,7 +91,7 @@ class DeviceTokens:
             asked = 1
             mode = self._session.speculation_mode(self._speculate)
             speculation, text = self._session.speculation, [*self._prompt, *self._drawn]
-            guesses = Guesses(speculation, mode, text, self._session.draft is not None)
+            guesses = Guesses(speculation, mode, text, self._session.proposer is not None)
             draft = self._own_draft(loop)
             at_most = MAX_DRAWS  # steps of a batch; few where proposals have just come true
             try:
@@ -168,7 +168,7 @@ class DeviceTokens:
         return drawing
 
     def _own_draft(self, loop: DecodeLoop) -> Draft | None:
-        model = self._session.draft
+        model = self._session.proposer
         if model is None:
             return None
         record, vocabulary = self._session.speculation.draft, loop.sampler.vocabulary

@@ -1,5 +1,7 @@
 """A smaller model that proposes the next tokens: those that it would write itself.
 
+Or a head of the model's own, which is a small decoder as well, one token ahead of the model.
+
 It draws them with the settings and the random numbers that the answer's own model will draw with,
 so that both choose alike wherever they expect alike. Its caches follow the answer: what did not
 come true is cut back before the next proposals.
@@ -56,7 +58,8 @@ class Draft:
         token that the answer's own model does not know make it fewer.
         """
         session, model = self._model.session, self._model
-        text = [*self._prompt, *self._known(answer)]
+        known = self._known(answer)
+        text = [*self._prompt, *known][int(model.is_head) :]
         room = model.context - len(text)
         count = min(count, room, session.most_verified(len(text) - 1))
         if room < 1:
@@ -64,7 +67,9 @@ class Draft:
         missing = len(text) - session.reusable(text)
         started = time.perf_counter()
         await session.compute_after(text, cancel, ignore_progress)
-        drawn = await self._draw(text, draws, count, cancel)
+        drawn = await self._draw(known, len(text), draws, count, cancel)
+        if not model.is_head:  # which computes them again, from what the model leaves there
+            session.tokens += drawn[:-1]
         if missing <= MOST_TOKENS:  # else it has read a prompt, or what was written without it
             self._record.took(count, time.perf_counter() - started)
         wrong = (at for at, token in enumerate(drawn) if token >= self._vocabulary)
@@ -79,12 +84,11 @@ class Draft:
         session.states.reach(position + tokens)
 
     async def _draw(
-        self, text: list[int], draws: int, count: int, cancel: CancelToken
+        self, answer: list[int], position: int, draws: int, count: int, cancel: CancelToken
     ) -> list[int]:
-        """Draw from the logits just computed, and decode on."""
+        """Draw from the logits just computed, and decode on from a position."""
         session = self._model.session
         loop = await until_cancelled(session.decode_loop(), cancel)
-        answer = text[len(self._prompt) :]
         in_flight: list[Drawing] = []
         drawn: list[int] = []
         try:
@@ -92,8 +96,8 @@ class Draft:
                 in_flight.append(
                     loop.first(self._settings, self._prompt, answer, self._seed, draws)
                 )
-                self._leave_place(len(text), count - 1)
-                position, left = len(text), count - 1
+                self._leave_place(position, count - 1)
+                left = count - 1
                 while left:
                     drawing = loop.run(position, left)
                     in_flight.append(drawing)
@@ -104,5 +108,4 @@ class Draft:
         finally:
             for drawing in in_flight:
                 drawing.leave()
-        session.tokens += drawn[:-1]
         return drawn

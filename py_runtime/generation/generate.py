@@ -55,9 +55,9 @@ class Clock:
         self._images_before = session.images_s
         self._counted_before = self._counted()
 
-    def _counted(self) -> tuple[int, int, int]:
+    def _counted(self) -> tuple[int, int, int, int]:
         seen = self._session.speculation
-        return seen.proposed, seen.accepted, seen.draft.proposed
+        return seen.proposed, seen.accepted, seen.draft.proposed, seen.draft.accepted
 
     def token(self) -> None:
         usage = self._usage
@@ -80,9 +80,12 @@ class Clock:
         if tokens < 1:
             return
         usage = self._usage
-        usage.proposed_tokens, usage.accepted_tokens, usage.drafted_tokens = (
-            now - before for now, before in zip(self._counted(), self._counted_before, strict=True)
-        )
+        (
+            usage.proposed_tokens,
+            usage.accepted_tokens,
+            usage.drafted_tokens,
+            usage.accepted_drafted_tokens,
+        ) = (now - was for now, was in zip(self._counted(), self._counted_before, strict=True))
         seconds = time.perf_counter() - self._first
         self._usage.decode_tokens_per_s = tokens / max(seconds, 1e-9)
         waited = self._session.waited_s - self._waited

@@ -44,7 +44,8 @@ class Usage:
     work: Work | None = None  # of decoding, by token
     proposed_tokens: int = 0  # that were verified together with others
     accepted_tokens: int = 0  # of those, part of the answer
-    drafted_tokens: int = 0  # of those that were proposed, by a draft
+    drafted_tokens: int = 0  # of those that were proposed, by a draft or a head
+    accepted_drafted_tokens: int = 0  # of these, those that came true
     reasoning_tokens: int = 0  # of the completion, about
     sampling: SamplingSettings = field(default_factory=SamplingSettings)  # with the seed used
 

@@ -77,7 +77,7 @@ class SessionModel(Protocol):
     def graph(self) -> Graph: ...
 
     @property
-    def draft(self) -> "DraftModel | None": ...  # which proposes tokens
+    def proposer(self) -> "DraftModel | None": ...  # of tokens
 
     def recover(self) -> Coroutine[Any, Any, None]:
         """Rebuild the graph on a new device."""
@@ -87,9 +87,14 @@ class SessionModel(Protocol):
 
 
 class DraftModel(Protocol):
-    """The parts of a smaller model that proposals need; it belongs to the model it proposes for."""
+    """The parts of a smaller model that proposals need; it belongs to the model it proposes for.
+
+    A head is a part of that one: at each position it reads the token behind it, with what the model
+    has computed there.
+    """
 
     vocabulary: int
+    is_head: bool
 
     @property
     def session(self) -> "Session": ...
@@ -105,7 +110,8 @@ def ignore_progress(done: int, total: int) -> None:
 class Session:
     """A session computes only what the cache lacks, and everything again on a new device."""
 
-    def __init__(self, model: SessionModel) -> None:
+    def __init__(self, model: SessionModel, in_one: bool = False) -> None:
+        """`in_one`: chunks are as large as can be, for they take no time."""
         self.tokens: list[int] = []  # whose keys and values the cache holds, from position 0
         self.computed_tokens = 0  # that went through the graph, ever
         self.waited_s = 0.0  # for tokens drawn on the GPU, ever
@@ -115,7 +121,7 @@ class Session:
         self.states = KeptStates()  # counts where the graph has states that cannot be cut back
         self.windows = HeldWindows()  # counts where caches are rings
         self.device = Recovery(model.recover, model.give_up_device, self.forget)
-        self._in_one = False  # chunks are as large as can be
+        self._in_one = in_one
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
         self.speculation = Speculation()
@@ -227,11 +233,11 @@ class Session:
         After a lost device it starts at position 0 again. `in_one`: in as few chunks as can be.
         """
         self.cut_back(since) if since else self.forget()
-        self._in_one = in_one
+        self._in_one, usual = in_one, self._in_one
         try:
             await self._compute(tokens, cancel, ignore_progress, run, run)
         finally:
-            self._in_one = False
+            self._in_one = usual
 
     async def _compute(
         self,
@@ -373,8 +379,8 @@ class Session:
         return self._model.token_rows
 
     @property
-    def draft(self) -> DraftModel | None:
-        return self._model.draft
+    def proposer(self) -> DraftModel | None:
+        return self._model.proposer
 
     @cached_property
     def can_loop(self) -> bool:

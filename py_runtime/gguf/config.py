@@ -4,7 +4,9 @@ What depends on the architecture is in the file of its family, in py_runtime/dec
 """
 
 import re
+from collections.abc import Mapping
 
+from py_runtime.base.shapes import Dims
 from py_runtime.decoder.config import GELU, DecoderConfig
 from py_runtime.decoder.families import BY_ARCHITECTURE, FAMILIES
 from py_runtime.decoder.family import Family
@@ -89,8 +91,7 @@ def read_config(file: GgufFile) -> Words:
         raise keys.unsupported("rope.dimension_count", f"differs from the heads' {head_dim}")
     tensors = file.tensors
     layers = keys.integer("block_count", 1, MAX_LAYERS)
-    if family.gguf.predicts_ahead:
-        layers -= keys.integer("nextn_predict_layers", 0, layers - 1, default=0)
+    layers -= heads_of(file)
     kv_heads = _kv_heads(keys, family, layers, heads)
     values: Words = {
         "model_type": family.model_type,
@@ -116,6 +117,15 @@ def read_config(file: GgufFile) -> Words:
     if turned != head_dim:
         values["rope_parameters"]["partial_rotary_factor"] = turned / head_dim
     return values
+
+
+def heads_of(file: GgufFile) -> int:
+    """Return how many of its last layers are those of heads that foresee tokens."""
+    if not read_family(file).gguf.predicts_ahead:
+        return 0
+    keys = Keys(file.metadata, file.metadata.text("general.architecture"))
+    layers = keys.integer("block_count", 1, MAX_LAYERS)
+    return keys.integer("nextn_predict_layers", 0, layers - 1, default=0)
 
 
 def family_words(keys: Keys, family: Family, values: Words) -> Words:
@@ -150,15 +160,8 @@ def _hidden(keys: Keys, family: Family, layers: int) -> int:
 
 def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
     """Check that the file has all that the decoder needs, in its shapes, and nothing more."""
-    names = gguf_names(config)
-    expected = {names[name]: dims for name, dims in expected_shapes(config).items()}
-    faults = []
-    for name, dims in expected.items():
-        if name not in file.tensors:
-            faults.append(f"{shown(name)} is missing")
-        elif file.tensors[name].info.dims != dims:
-            found = list(file.tensors[name].info.dims)
-            faults.append(f"{shown(name)} has the shape {found}, not {list(dims)}")
+    expected = _expected(config)
+    faults = tensor_faults(file, expected)
     if faults:
         raise GgufError(f"{file.name}: {listed(faults)}")
     others = [name for name in file.tensors if name not in expected and not BESIDE.fullmatch(name)]
@@ -175,6 +178,24 @@ def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
             raise GgufError(
                 f"{file.name}: {shown(name)} has the shape {list(factors.info.dims)}, not [{pairs}]"
             )
+
+
+def _expected(config: DecoderConfig) -> dict[str, Dims]:
+    """Return the dims of all tensors that the decoder needs, by their names in the file."""
+    names = gguf_names(config)
+    return {names[name]: dims for name, dims in expected_shapes(config).items()}
+
+
+def tensor_faults(file: GgufFile, expected: Mapping[str, Dims]) -> list[str]:
+    """Return what is missing, or has another shape."""
+    faults = []
+    for name, dims in expected.items():
+        if name not in file.tensors:
+            faults.append(f"{shown(name)} is missing")
+        elif file.tensors[name].info.dims != dims:
+            found = list(file.tensors[name].info.dims)
+            faults.append(f"{shown(name)} has the shape {found}, not {list(dims)}")
+    return faults
 
 
 def _vocabulary(file: GgufFile) -> int:

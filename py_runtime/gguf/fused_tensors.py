@@ -36,7 +36,7 @@ def split_fused(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFi
             tensors[own] = _experts_as_matrix(stored, experts.count, shapes[name])
         if name.endswith(FLAT) and (stored := tensors.get(own)):
             tensors[own] = _flat(stored, shapes[name])
-    for number in range(config.layers):
+    for number in config.with_head:
         for fused, held in form.fused.items():
             whole = file.tensors.get(f"blk.{number}.{fused}.weight")
             parts = [f"layers.{number}.{inner}.weight" for inner in held]
@@ -70,7 +70,8 @@ def _tensors_of_decoder(
     tensors = {
         name: tensor
         for name, tensor in file.tensors.items()
-        if not (form.predicts_ahead and _layer(name) >= config.layers) and name not in unread
+        if not (form.predicts_ahead and _layer(name) not in (-1, *config.with_head))
+        and name not in unread
     }
     for name in list(tensors):
         if name.rpartition(".")[2] in form.without_end:

@@ -11,6 +11,7 @@ from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import decoder_config, rotary_tables
 from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.decoder.family import GgufForm
+from py_runtime.decoder.head import write_head
 from py_runtime.decoder.program import write_decoder
 from py_runtime.decoder.rotary import Floats
 from py_runtime.decoder.tensors import WeightKind, expected_shapes, weight_names, weight_parts
@@ -20,6 +21,7 @@ from py_runtime.gguf.constants import GgufConstants, WantedTensor
 from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.fused_tensors import split_fused
+from py_runtime.gguf.head import with_head
 from py_runtime.gguf.names import (
     FREQUENCIES,
     LONG_FACTORS,
@@ -49,6 +51,8 @@ class GgufModel:
     tokenizer: dict[str, dict[str, Any]]  # tokenizer.json and tokenizer_config.json
     constants: GgufConstants
     token_rows: GgufTokenRows | None = None  # where tokens have something for each layer
+    head: Program | None = None  # that foresees tokens
+    head_fault: str | None = None  # why it goes without the one that the file has
 
     @property
     def parameters(self) -> int:
@@ -73,7 +77,7 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
 async def read_model(file: GgufFile, sees: bool = False) -> GgufModel:
     """Read the decoder of an open file; `sees`: rows of images may stand in for embeddings."""
     form, values = read_family(file).gguf, read_config(file)
-    config = decoder_config(values, sees=sees)
+    config, head_fault = with_head(file, form, decoder_config(values, sees=sees))
     file = split_fused(file, form, config)
     check_tensors(file, config)
     kinds = _kinds(file, config)
@@ -89,6 +93,8 @@ async def read_model(file: GgufFile, sees: bool = False) -> GgufModel:
         tokenizer,
         GgufConstants(_wanted_tensors(file, config, form, kinds), tables),
         None if table is None else GgufTokenRows(table),
+        write_head(config, kinds, f"{file.name}, head") if config.foresees else None,
+        head_fault,
     )
 
 

@@ -7,6 +7,10 @@ from py_runtime.decoder.config import BEFORE, DecoderConfig
 from py_runtime.decoder.tensors import (
     CHOICE,
     EXPERTS,
+    HEAD_EMBEDDING,
+    HEAD_IN,
+    HEAD_NORM,
+    HEAD_STATE,
     LAYER_SCALAR,
     PER_LAYER_GATE,
     PER_LAYER_IN,
@@ -63,6 +67,10 @@ OF_A_LAYER = {
     PER_LAYER_OUT: "proj",
     PER_LAYER_NORM: "post_norm",
     LAYER_SCALAR: "layer_output_scale",
+    HEAD_EMBEDDING: "nextn.enorm",
+    HEAD_STATE: "nextn.hnorm",
+    HEAD_IN: "nextn.eh_proj",
+    HEAD_NORM: "nextn.shared_head_norm",
 }
 # Names that differ also in their endings (.weight, .bias), which those above keep.
 WHOLE_NAMES = {

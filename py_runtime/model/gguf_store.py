@@ -84,13 +84,16 @@ class GgufStore:
         sizes = {source.name: await source.size() for source in sources}
         metadata = model.file.metadata
         programs = [model.program, *([self._tower.program] if self._tower else [])]
+        head = None if isinstance(model, GgufEncoder) else model.head
+        head_bytes = held_bytes(head, model.program) if head else 0
+        caches = cache_bytes(model.program) + (cache_bytes(head) if head else 0)
         licence = "general.license"
         return Manifest(
             name=self.name,
             parameters=model.parameters,
             context=model.config.context,
             size=sum(sizes.values()),
-            gpu_bytes=sum(map(held_bytes, programs)),
+            gpu_bytes=sum(map(held_bytes, programs)) + head_bytes,
             quantisation=model.quantisation,
             graph=model.file.name,
             weights=(),
@@ -105,7 +108,7 @@ class GgufStore:
                 metadata.text(licence) if licence in metadata else "unknown",
             ),
             created_by=MADE_BY,
-            cache_bytes=cache_bytes(model.program),
+            cache_bytes=caches,
         )
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
@@ -114,8 +117,10 @@ class GgufStore:
         if isinstance(model, GgufEncoder):
             return encoder_folder(manifest, model.program, model.encoding, model.config)
         if self._tower is not None:
-            return SeeingFolder(manifest, model.program, {}, {}, self._tower)
-        return ModelFolder(manifest, model.program, tensors={}, goldens={})
+            fault = model.head_fault
+            return SeeingFolder(manifest, model.program, {}, {}, self._tower, head_fault=fault)
+        head, fault = model.head, model.head_fault
+        return ModelFolder(manifest, model.program, {}, {}, head=head, head_fault=fault)
 
     async def read(self, model: ModelFolder, file: str) -> dict[str, Any]:
         """Return a folder's file from metadata, parsed: its text would take as much again."""

@@ -39,7 +39,7 @@ from py_runtime.generation.messages import Message, parse_messages
 from py_runtime.generation.options import GenerationOptions, negative_of, parse_options
 from py_runtime.generation.overflow import beginning, fit_messages
 from py_runtime.generation.pieces import Piece
-from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
+from py_runtime.generation.session import DraftModel, PrefillProgress, Session, ignore_progress
 from py_runtime.generation.sliding import FIRST_TOKENS, Slide
 from py_runtime.gguf.tower import Tower
 from py_runtime.gpu import CPU, Device
@@ -55,6 +55,7 @@ from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.encoder import cannot_write
 from py_runtime.model.encoder_folder import EncoderFolder
+from py_runtime.model.head import Head
 from py_runtime.model.image_encoder import ImageEncoder
 from py_runtime.model.image_prompts import IMAGES, ImagePrompts
 from py_runtime.model.other_prompt import OtherPrompt, Twin
@@ -80,6 +81,8 @@ async def tokenizer_of(store: Store, folder: ModelFolder) -> Tokenizer:
 
 class Model(Overlaid):
     """A model; use `await Model.load(device, where)` with a URL in the page, a folder natively."""
+
+    is_head = False
 
     def __init__(
         self,
@@ -113,6 +116,8 @@ class Model(Overlaid):
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.token_rows = store.token_rows(folder)
         self.draft: Model | None = None  # which proposes tokens, and goes when this one does
+        self.head: Head | None = None  # which does without a draft
+        self.head_fault = folder.head_fault  # why it goes without the one it has
         self.session = Session(self)
         self.changes = ChangedGraph(self)
         self.adapters = Adapters(self)
@@ -189,10 +194,20 @@ class Model(Overlaid):
         )
         tower = folder.tower if isinstance(folder, SeeingFolder) else None
         try:
-            return cls(store, folder, graph, kernels, caches, tokenizer, config, tower)
+            model = cls(store, folder, graph, kernels, caches, tokenizer, config, tower)
+            await model._load_head(graph, compile_later)
         except BaseException:
             graph.unload()
             raise
+        return model
+
+    async def _load_head(self, base: Graph, compile_later: bool = False) -> None:
+        """Load the head beside a graph; the model goes on alone where there is no room."""
+        constants = self.store.constants(self.folder)
+        try:
+            self.head = await Head.load(self, self.folder, base, constants, compile_later)
+        except GpuOutOfMemoryError as error:
+            self.head, self.head_fault = None, str(error)
 
     async def rebuild(
         self,
@@ -233,6 +248,11 @@ class Model(Overlaid):
         target = self.kernels.target
         passes = self.changes.plain_passes or self.passes
         graph = await Graph.load(device, program, constants, meter, target, passes)
+        try:
+            await self._load_head(graph)
+        except BaseException:
+            graph.unload()
+            raise
         return await self.changes.onto(graph)
 
     def __repr__(self) -> str:
@@ -252,6 +272,11 @@ class Model(Overlaid):
     @property
     def context(self) -> int:
         return self.manifest.context
+
+    @property
+    def proposer(self) -> DraftModel | None:
+        """Return what proposes its tokens: a draft, or its own head."""
+        return self.head if self.draft is None else self.draft
 
     def chat_tokens(
         self, messages: Sequence[Mapping[str, Any]], asked: ChatRequest | None = None
@@ -597,6 +622,8 @@ class Model(Overlaid):
         if self._twin is not None:
             self._twin.unload()
         self.session.drop_loop()
+        if self.head is not None:
+            self.head.unload()
         if self.image_rows is not None:
             self.image_rows.unload()
         self.changes.leave()

@@ -45,7 +45,7 @@ class Twin:
         self.graph: Graph
         self.max_chunk, self.context = model.max_chunk, model.context
         self.image_rows, self.token_rows = model.image_rows, model.token_rows
-        self.draft: None = None  # the host chooses its tokens
+        self.proposer: None = None  # the host chooses its tokens
         self.session = Session(self)
 
     async def logits_after(self, tokens: Sequence[int], cancel: CancelToken) -> np.ndarray:

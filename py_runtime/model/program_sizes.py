@@ -10,13 +10,22 @@ from py_runtime.passes import ring_caches, type_caches
 from py_runtime.program import Program, TensorValue, op_names
 
 
-def held_bytes(program: Program) -> int:
-    """Return the bytes that stay on the GPU: weights, caches, states and their copies."""
+def held_bytes(program: Program, base: Program | None = None) -> int:
+    """Return the bytes that stay on the GPU: weights, caches, states and their copies.
+
+    What a program has from its base is not counted again.
+    """
+    given = set() if base is None else {value.name for value in _held(base)}
+    own = sum(value.gpu_bytes for value in _held(program) if value.name not in given)
+    return own + COPIES * copied_bytes(program)
+
+
+def _held(program: Program) -> list[TensorValue]:
+    """Return constants, each once, and states as they are where rings have shrunk some."""
     constants = {name: value for _, value, name in program.constants()}
-    ringed = ring_caches.run(program, PORTABLE)
-    states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
-    held = sum(value.gpu_bytes for value in (*constants.values(), *states))
-    return held + COPIES * copied_bytes(program)
+    ringed = ring_caches.run(program, PORTABLE).values
+    states = [value for value in ringed if isinstance(value, TensorValue) and value.state]
+    return [*constants.values(), *states]
 
 
 def cache_bytes(program: Program, dtype: DType = F32) -> int:

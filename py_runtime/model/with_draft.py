@@ -3,6 +3,8 @@
 What speaks against the pair is said before the weights of either are read.
 """
 
+from dataclasses import replace
+
 from py_runtime.base.errors import (
     AbortedError,
     GpuDeviceLostError,
@@ -36,7 +38,7 @@ async def load_with_draft(
     kv: str | None,
 ) -> Model:
     """Load a model that a store has opened, and its draft; neither stays if one cannot be."""
-    target = _verifying(folder)
+    target = replace(_verifying(folder), head=None)  # the draft proposes in its place
     draft_store, proposing = await _opened(device, draft, Meter(progress))
     own, other = target.manifest, proposing.manifest
     tokenizer = await tokenizer_of(store, target)

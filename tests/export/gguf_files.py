@@ -3,7 +3,7 @@
 Names are those of gguf's own table, which llama.cpp's converter goes by.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,14 @@ SCANNING = ("granitehybrid", "falcon-h1", "nemotron_h")  # Mamba-2 in some layer
 FLOATS = ("ssm_a", "ssm_d", "ssm_norm")  # of two dims
 PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen35")
 FALCON_H1 = tuple(name for name, own in ARCHITECTURES.items() if own == "falcon-h1")
+# Of heads that foresee tokens, whose layer is named like the model's.
+OF_A_HEAD = {
+    "fc": "eh_proj",
+    "pre_fc_norm_embedding": "enorm",
+    "pre_fc_norm_hidden": "hnorm",
+    "norm": "shared_head_norm",
+    "embed_tokens": "embed_tokens",
+}
 NO_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 
 
@@ -45,18 +53,26 @@ def write_gguf(
     kind: GGMLQuantizationType,
     claimed_layers: int | None = None,
     changes: dict[str, Any] | None = None,
+    change: Callable[[PreTrainedModel], None] | None = None,
+    heads: int | None = None,
 ) -> PreTrainedModel:
     """Write the file, and return the model that it holds.
 
-    `kind` is for matrices; norms and biases are F32. `changes` are to the family's config.
+    `kind` is for matrices; norms and biases are F32. `changes` are to the family's config, `change`
+    is to the model; `heads`: how many the file says it has.
     """
     model = make_model(family, changes)
+    if change is not None:
+        change(model)
     config = model.config.get_text_config()
     writer = GGUFWriter(path, architecture)
     # Of a model whose name has "phi-3" in it, llama.cpp wants the tokens that Phi-3 has.
     writer.add_name(f"test {family.replace('-', ' ')}")
     writer.add_license("mit")
-    writer.add_block_count(claimed_layers or config.num_hidden_layers)
+    own_heads = int(hasattr(model, "mtp")) if heads is None else heads
+    writer.add_block_count(claimed_layers or config.num_hidden_layers + own_heads)
+    if own_heads:
+        writer.add_nextn_predict_layers(own_heads)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(_hidden(model, config))
@@ -291,6 +307,12 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
         if name.startswith("model.visual.") or (
             name == "lm_head.weight" and model.config.tie_word_embeddings
         ):
+            continue
+        name = name.replace("mtp.layers.0.", f"model.layers.{config.num_hidden_layers}.")
+        if name.startswith("mtp."):
+            own = OF_A_HEAD[name.removeprefix("mtp.").removesuffix(".weight")]
+            is_norm = name.endswith("norm.weight") or "_norm_" in name
+            yield f"blk.{config.num_hidden_layers}.nextn.{own}.weight", values + is_norm
             continue
         name = name.replace("feed_forward.experts", "mlp.experts")
         name = name.replace("block_sparse_moe.experts", "mlp.experts")

@@ -65,7 +65,7 @@ class FakeModel:
     context = 512
     has_cpu = False
     image_rows: None = None
-    draft: None = None
+    proposer: None = None
     token_rows: TokenRows | None = None
 
     def __init__(

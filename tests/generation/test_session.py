@@ -67,7 +67,7 @@ class FakePace:
 class FakeModel:
     max_chunk, context = CHUNK, 512
     image_rows: None = None
-    draft: None = None
+    proposer: None = None
     token_rows: Any = None
 
     def __init__(self, *, states: bool = False, rings: list[Ring] | None = None) -> None:
