@@ -1,5 +1,6 @@
 """Places of ops: every layer in its turn, whatever a family's layers are made of."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +9,9 @@ import pytest
 
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.decoder.program import write_decoder
+from py_runtime.glass.anatomy import Anatomy
 from py_runtime.glass.places import EMBEDDING, HEAD, Places
+from py_runtime.glass.points import points_of
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from tests.export.checkpoints import save_checkpoint
@@ -44,3 +47,24 @@ def test_layers_come_in_their_turn(family: str, tmp_path: Path) -> None:
                     f"layers.{place.layer}."
                 ), place
             assert place.source
+
+
+def test_what_a_head_reads_is_no_part_of_the_way_to_logits(tmp_path: Path) -> None:
+    """The ends of tokens' ways are kept for it beside the last norm."""
+    save_checkpoint(tmp_path, "qwen3.5")
+    source = HuggingFaceSource.open(tmp_path, Quantisation("none"))
+    plain = source.decoder_config(None)
+    found = []
+    for config in (plain, replace(plain, foresees=True)):
+        program = write_decoder(config, source.kinds(config), "x")
+        anatomy = Anatomy.of(program)
+        tail = [call.name for call in (anatomy.select, *anatomy.tail)]
+        found.append((len(anatomy.blocks), tail, list(points_of(anatomy))))
+        graph: Any = SimpleNamespace(
+            written=program,
+            target=WIDE,
+            passes=DEFAULT_PASSES,
+            program=run_passes(program, WIDE, DEFAULT_PASSES),
+        )
+        assert Places(graph).sections[-1] == HEAD
+    assert found[0] == found[1]
