@@ -12,9 +12,9 @@ from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
 from tests.firefox.conftest import Site
 from tests.firefox.marionette import Firefox
 from tests.golden import check
-from tests.gpu.test_kernel_sources import KERNELS, ways_with_new_files
+from tests.gpu.compiled_in_browsers import BROKEN, COMPILE, batches
 from tests.toy_model import NAME, TOKENS, greedy_of
-from tests.web.test_attaching import active, bomb, endless
+from tests.web.test_attaching import active, endless
 from tests.web.test_hostile_texts import HOSTILE
 from tests.web.user import PAUSE, chat_of
 
@@ -40,14 +40,6 @@ ATTACHED = "document.querySelector('#attached').innerText"
 
 # Few: each takes seconds to compile there.
 WIDE = [each for each in SCENARIOS if each.name in ("C rms_norm reused", "I linear_q4gsw")]
-AT_ONCE = 100  # kernels in a message
-COMPILE = """const device = await (await navigator.gpu.requestAdapter()).requestDevice();
-const faults = await Promise.all(given.map(async ([label, code]) => {
-    const {messages} = await device.createShaderModule({label, code}).getCompilationInfo();
-    return messages.filter(({type}) => type === "error").map(({message}) => label + message);
-}));
-device.destroy();
-return faults.flat();"""
 # As other people's pages do: the tabs of a site have one engine, in a SharedWorker.
 SHARE = f"""const {{createEngine}} = await import(new URL("engine.js", document.baseURI).href);
 window.engine = await createEngine({{shared: true, models: ["/models/{NAME}/"]}});
@@ -71,15 +63,9 @@ def test_its_compiler_takes_every_kernel(started: Site) -> None:
 
     Kernels of graphics cards are among them, which no software adapter gets.
     """
-    kernels = [
-        (way.label, way.source)
-        for name in KERNELS
-        for way in ways_with_new_files(name)
-        if "enable " not in way.source
-    ]
-    for first in range(0, len(kernels), AT_ONCE):
-        assert started.firefox.run(COMPILE, kernels[first : first + AT_ONCE]) == []
-    assert started.firefox.run(COMPILE, [("broken", "fn")]) != []
+    for kernels in batches():
+        assert started.firefox.run(COMPILE, kernels) == []
+    assert started.firefox.run(COMPILE, BROKEN) != []
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
@@ -150,18 +136,14 @@ def test_hostile_pdf_files_hold_nothing_up(site: Site) -> None:
     give(site, "#attachFiles", "endless.pdf", endless())
     firefox.until("document.querySelector('#notices').innerText.includes('takes too long')")
     firefox.run(f"{patience} = given", before)
-    for name, content, text in (
-        ("bomb.pdf", bomb(), "The next page"),
-        ("active.pdf", active(), "Harmless"),
-    ):
-        firefox.click("#newChat")
-        give(site, "#attachFiles", name, content)
-        firefox.until(f"{ATTACHED}.startsWith('{name} · ')")
-        firefox.type("#draft", f"Sum it up{ENTER}")
-        firefox.until(f"{NOTES}.at(-1)?.includes('60 tokens')")
-        firefox.click(".question .file .open")
-        firefox.until(f"document.querySelector('#readerText').innerText.includes('{text}')")
-        firefox.click("#reader form button")
+    firefox.click("#newChat")
+    give(site, "#attachFiles", "active.pdf", active())
+    firefox.until(f"{ATTACHED}.startsWith('active.pdf · ')")
+    firefox.type("#draft", f"Sum it up{ENTER}")
+    firefox.until(f"{NOTES}.at(-1)?.includes('60 tokens')")
+    firefox.click(".question .file .open")
+    firefox.until("document.querySelector('#readerText').innerText.includes('Harmless')")
+    firefox.click("#reader form button")
     assert firefox.run("return window.hasRun ?? null") is None
 
 

@@ -98,6 +98,35 @@ def with_new_kernels(
     return found
 
 
+def alone(parts: Parts) -> Parts:
+    """Return ops, kernels and what is plugged into their slots, whichever of them meet."""
+    found: set[Hashable] = set()
+    for part in parts:
+        match part:
+            case (str(kernel), str(slot), str(fragment)):
+                found |= {kernel, (slot, fragment)}
+            case (str(kernel), *_):
+                found.add(kernel)
+            case op:
+                found.add(op)
+    return found
+
+
+def with_new_names(cases: Iterable[Case], target: KernelTarget, known: Parts) -> list[Case]:
+    """Return the cases with an op, a kernel or a fragment that neither known parts nor others have.
+
+    The page's compiler takes all that can meet in gpu/test_compiled_in_page.py.
+    """
+    seen = set(alone(known))
+    found = []
+    for case in cases:
+        parts = alone(parts_of(case, target))
+        if not parts <= seen:
+            found.append(case)
+        seen |= parts
+    return found
+
+
 def thinned(cases: Iterable[Case], once: list[Case], first: int = 0) -> list[Case]:
     """Return the cases of `once`, which bring a part, and every third of the others.
 

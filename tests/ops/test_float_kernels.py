@@ -4,7 +4,14 @@ import pytest
 
 from py_runtime.gpu.kernel_target import FLOAT_KERNELS
 from tests.golden import Case, check
-from tests.ops.new_kernels import IN_FLOATS, LEAST, all_parts_of, thinned, with_new_kernels
+from tests.ops.new_kernels import (
+    IN_FLOATS,
+    LEAST,
+    all_parts_of,
+    thinned,
+    with_new_kernels,
+    with_new_names,
+)
 from tests.ops.test_memory_kernels import PARTS
 from tests.ops.test_mixed_kinds import FEW_BUFFERS
 from tests.ops.test_ops import CASES
@@ -16,7 +23,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 # As exact as the portable kernels, whatever the number of tokens.
 IN_BLOCKS: list[Case] = [*filter(multiplies_blocks, CASES), *FEW_BUFFERS]
 ONCE = with_new_kernels(IN_BLOCKS, IN_FLOATS)
-IN_THE_PAGE = with_new_kernels(ONCE, IN_FLOATS, PARTS)
+IN_THE_PAGE = with_new_names(ONCE, IN_FLOATS, PARTS)
 SMALLEST = with_new_kernels(IN_BLOCKS, IN_FLOATS, PARTS | all_parts_of(ONCE, IN_FLOATS), LEAST)
 
 

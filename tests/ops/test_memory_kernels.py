@@ -12,6 +12,7 @@ from tests.ops.new_kernels import (
     all_parts_of,
     thinned,
     with_new_kernels,
+    with_new_names,
 )
 from tests.ops.wide_cases import WIDE
 from tests.runners import NativeRunner, PageRunner
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 ONCE = with_new_kernels(WIDE, MEMORY)
 PORTABLE_PARTS = all_parts_of(test_ops.ONCE, PORTABLE)
 PARTS = PORTABLE_PARTS | all_parts_of(ONCE, MEMORY)
-IN_THE_PAGE = with_new_kernels(ONCE, MEMORY, PORTABLE_PARTS)
+IN_THE_PAGE = with_new_names(ONCE, MEMORY, PORTABLE_PARTS)
 SMALLEST = with_new_kernels(WIDE, MEMORY, PARTS, LEAST)
 
 
