@@ -39,7 +39,7 @@ class Call:
     expected: list[np.ndarray]  # by output index, never by shape (S29)
 
 
-@dataclass
+@dataclass(eq=False)
 class Case:
     name: str
     writer: ProgramWriter

@@ -7,6 +7,7 @@ is plugged into it is enough: which of them meet is tried natively.
 
 from collections.abc import Hashable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 
 from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.gpu.kernel_target import (
@@ -70,9 +71,14 @@ class PartsBuilder(Builder):
 
 def parts_of(case: Case, target: KernelTarget, limits: dict[str, int] = ROOMY) -> Parts:
     """Return the names of a case's ops, and its kernels for any shape: their plugs one by one."""
+    return _parts_of(case, target, tuple(limits.items()))
+
+
+@cache  # several files ask about the same cases
+def _parts_of(case: Case, target: KernelTarget, limits: tuple[tuple[str, int], ...]) -> Parts:
     written = case.writer.program()
     program = run_passes(written, target, DEFAULT_PASSES)
-    builder = PartsBuilder(program, GUARANTEED_LIMITS | limits, target)
+    builder = PartsBuilder(program, GUARANTEED_LIMITS | dict(limits), target)
     builder.build_ops()
     return builder.parts | {op.name for op in written.ops}
 

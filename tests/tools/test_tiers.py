@@ -1,5 +1,6 @@
 """Tests that a marker selects, and files that it leaves out whole."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,13 @@ def test_markers_select(folder: Path, expression: str, told: str) -> None:
 
 def output_of(folder: Path, expression: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-c", "pyproject.toml", "-m", expression]
-    done = subprocess.run([*command, folder], cwd=ROOT, capture_output=True, text=True)
+    # Playwright and others would be imported each time; pyproject.toml has an option of one.
+    alone = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "pytest_timeout",
+    }
+    done = subprocess.run([*command, folder], cwd=ROOT, env=alone, capture_output=True, text=True)
     return done.stdout + done.stderr
 
 

@@ -25,7 +25,7 @@ def user(fresh: User) -> User:
     """Load the toy in that page; it gives short answers."""
     fresh.load()
     fresh.talk_on()
-    fresh.choose(max_tokens="16", temperature="0")
+    fresh.prefer(max_tokens="16", temperature="0")
     return fresh
 
 
