@@ -21,7 +21,13 @@ from tools.wheel import EPOCH
 
 OUT = BUILD / "packages"
 # The page's side, and the workers'.
-ENTRIES = ("engine.js", "worker.js", "shared_worker.js", "bridge/cpu_worker.js")
+ENTRIES = (
+    "engine.js",
+    "worker.js",
+    "unzip_worker.js",
+    "shared_worker.js",
+    "bridge/cpu_worker.js",
+)
 TYPES = ("engine.d.ts", "inpage.d.ts")
 IMPORT = re.compile(r"""(?:from|import\()\s*"(\.[\w./]+\.js)"|^import "(\.[\w./]+\.js)";""", re.M)
 # Only our own page has it: here engines are made.

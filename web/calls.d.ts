@@ -96,7 +96,7 @@ export type RestorePython = (indexURL: string, core: Compiled, snapshot: Snapsho
 export type StartPython = (site: Site) => Promise<Started>;
 export type OpenEngine = (module: any, site: Site, noAdapter: Error | null) => Promise<any>;
 export type ImportRuntime = (started: Started, wheel: string) => Promise<any>;
-export type Unzip = (path: string, size: number) => Promise<ArrayBuffer>;
+export type Unzip = (url: string, size: number) => Promise<ArrayBuffer>;
 export type Phased = <Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>;
 
 /** Steps, column by column. A step is [pipeline, bind group] or [source buffer, target buffer]. */

@@ -2,7 +2,9 @@
 // in calls.d.ts.
 
 import { createBridge, BridgeFault } from "./bridge.js";
+import { startWorker } from "./bridge/start_worker.js";
 import { fetchOk, loadPython } from "./interpreter.js";
+import { unzip } from "./unzip.js";
 
 /** @import { DeviceKind } from "./inpage.d.ts" */
 /** @import { ImportRuntime, Library, OpenEngine, Phased, Post, RestorePython, Runtime, StartPython, Unzip } from "./calls.d.ts" */
@@ -35,20 +37,16 @@ async function phase(name, work) {
   }
 }
 
-/** Turn by turn: else this thread does nothing but unzip until all is here. @type {Unzip} */
-async function unzipped(path, size) {
-  const { body } = /** @type {Response & { body: {} }} */ (await fetchOk(path));
-  const chunks = body.pipeThrough(new DecompressionStream("gzip")).getReader();
-  const { port1, port2 } = new MessageChannel();
-  const bytes = new Uint8Array(size);
-  for (let at = 0; at < size;) {
-    const { value } = /** @type {any} */ (await chunks.read());
-    bytes.set(value, at);
-    at += value.length;
-    await new Promise((turn) => { port1.onmessage = turn; port2.postMessage(null); });
-  }
-  port1.close();
-  return bytes.buffer;
+/** Unzips in a worker of its own, while this one makes a Python for what comes of it. @type {Unzip} */
+async function unzipped(url, size) {
+  const unzipper = startWorker(new URL("./unzip_worker.js", import.meta.url), { type: "module" });
+  const bytes = await new Promise((done) => {
+    unzipper.addEventListener("message", ({ data }) => done(data));
+    unzipper.addEventListener("error", () => done(null)); // a page of somebody else's may forbid it
+    unzipper.postMessage({ url, size });
+  });
+  unzipper.terminate();
+  return bytes ?? unzip(url, size);
 }
 
 /** As tools/snapshot.mjs left it. @type {RestorePython} */
@@ -56,7 +54,7 @@ async function restorePython(indexURL, core, { memory, size, libraries, wheels }
   /** @type {Library[]} */
   const compiled = libraries.map(([path, url]) => [path, WebAssembly.compileStreaming(fetchOk(url))]);
   const python = await loadPython(indexURL, core, compiled, {
-    _loadSnapshot: unzipped(memory, size),
+    _loadSnapshot: unzipped(new URL(memory, base).href, size),
     _snapshotDeserializer: (name) => (name === "bridge" ? bridge : { bridge }),
   });
   python.pyimport("py_runtime.app.snapshot").settle(JSON.stringify(wheels), base.href);

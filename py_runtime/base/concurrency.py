@@ -48,7 +48,7 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
     """Return all results; the first failure cancels the others and is raised once they stopped."""
     if not work:
         return []
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
+    tasks = [asyncio.ensure_future(_abortable(coroutine)) for coroutine in work]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:

@@ -65,6 +65,7 @@ from py_runtime.model.stores import Store, open_folder
 from py_runtime.program.decoder_form import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
 from py_runtime.vision.picture import picture_of
+from py_runtime.weights.constants import BesideConstants
 
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
@@ -179,12 +180,15 @@ class Model(Overlaid):
         """Load what a store has opened, with its tokenizer if that has been read already."""
         decoder_sizes(folder.program)
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
-        tokenizer = tokenizer or await tokenizer_of(store, folder)
-        config = Config(
-            read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
-            read_json(CONFIG, await store.read(folder, CONFIG)),
-        )
-        constants = store.constants(folder)
+
+        async def read_texts() -> tuple[Tokenizer, Config]:
+            settings = Config(
+                read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
+                read_json(CONFIG, await store.read(folder, CONFIG)),
+            )
+            return tokenizer or await tokenizer_of(store, folder), settings
+
+        constants = BesideConstants(store.constants(folder), read_texts)
         kernels = await choose_kernels(device, notes, wanted_kernels, folder.program)
         usual = kernels.target.kv
         caches = choose_cache_type(folder, device, usual, wanted_caches)
@@ -194,7 +198,8 @@ class Model(Overlaid):
         )
         tower = folder.tower if isinstance(folder, SeeingFolder) else None
         try:
-            model = cls(store, folder, graph, kernels, caches, tokenizer, config, tower)
+            (texts,) = constants.found
+            model = cls(store, folder, graph, kernels, caches, *texts, tower)
             await model._load_head(graph, compile_later)
         except BaseException:
             graph.unload()

@@ -1,18 +1,21 @@
 """Sources of a graph's constants: arrays, or files that stream into GPU buffers."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from py_runtime.base.concurrency import together
 from py_runtime.base.errors import GraphError
 from py_runtime.base.progress import UPLOAD, Meter
 from py_runtime.base.shapes import numel
 from py_runtime.gpu import Buffer, Device
 from py_runtime.live.host_arrays import check_int32
 from py_runtime.program import Program
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -89,3 +92,27 @@ class ArrayConstants:
 
     def _bytes(self, name: str) -> int:
         return numel(self._arrays[name].shape) * self._gpu_dtypes[name].itemsize
+
+
+class BesideConstants(Generic[T]):
+    """Constants, and something else of the model that is read while they stream to the device."""
+
+    def __init__(
+        self,
+        constants: ConstantSource | Mapping[str, Any],
+        read: Callable[[], Coroutine[Any, Any, T]],
+    ) -> None:
+        self._constants: ConstantSource = (
+            constants if isinstance(constants, ConstantSource) else ArrayConstants(constants)
+        )
+        self._read = read
+        self.found: list[T] = []  # once it has been read
+
+    def check(self, program: Program) -> None:
+        self._constants.check(program)
+
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        await together(self._constants.upload(device, places, meter), self._take())
+
+    async def _take(self) -> None:
+        self.found = [await self._read()]

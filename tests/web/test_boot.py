@@ -1,5 +1,7 @@
 """The page starts, computes, stays on its origin, and offers Python to its user."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -49,6 +51,26 @@ def test_python_is_restored_from_its_snapshot(started: Watched) -> None:
     assert not any(url.endswith(".whl") for url in started.requests)
     code = "{'numpy', 'py_runtime.model.verify', 'jinja2'} <= {*__import__('sys').modules}"
     assert started.page.evaluate("code => inpage.python(code)", code) is True
+
+
+def test_a_start_fetches_nothing_twice(started: Watched) -> None:
+    """The snapshot is unzipped by a worker that does nothing else, and is gone when it has."""
+    large = re.compile("/(pyodide|snapshots|assets)/")
+    counts = Counter(url for url in started.requests if large.search(url))
+    assert any(url.endswith("/memory.snapshot") for url in counts)
+    assert [url for url, count in counts.items() if count > 1] == []
+    assert any(url.endswith("/unzip_worker.js") for url in started.requests)
+    assert not any(worker.url.endswith("/unzip_worker.js") for worker in started.page.workers)
+
+
+def test_python_is_restored_where_another_worker_may_not_start(
+    browser: Browser, site_url: str
+) -> None:
+    page = browser.new_page()
+    page.route("**/unzip_worker.js", lambda route: route.abort())
+    page.goto(site_url)
+    assert page.evaluate("inpage.ready")["isRestored"] is True
+    page.close()
 
 
 def test_restored_pages_differ_in_chance(started: Watched, browser: Browser, site_url: str) -> None:

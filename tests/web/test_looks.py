@@ -14,7 +14,7 @@ from tools.files import ROOT
 pytestmark = pytest.mark.browser
 
 # What a page on the CPU takes, too.
-CPU_SCRIPTS = {"bridge/cpu.js", "bridge/cpu_worker.js", "bridge/start_worker.js"}
+CPU_SCRIPTS = {"bridge/cpu.js", "bridge/cpu_worker.js"}
 # What reads stored chats, shows an answer's Markdown and reads it aloud, and may suggest a model.
 COMES_SOON = {"chat_reading", "markdown/html", "markdown/view", "markdown/reasoning"}
 COMES_SOON |= {"json/block", "models/fit", "speech"}

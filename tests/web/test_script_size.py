@@ -10,7 +10,7 @@ from tools.script_circles import static_imports_of
 WEB = ROOT / "web"
 MAX_BYTES = 60_000  # compressed as the server prefers
 TAG = re.compile(r"<script\b[^>]*\bsrc=\"([^\"]+)\"")
-WORKER = re.compile(r"""new Worker\(new URL\(["'](\.[^"']+)["'], import\.meta\.url\)""")
+WORKER = re.compile(r"""(?:new Worker|startWorker)\(new URL\(["']\./([^"']+)["'], import""")
 
 
 def needed_scripts() -> set[Path]:
