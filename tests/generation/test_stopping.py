@@ -112,6 +112,21 @@ def test_chunks_follow_the_speed() -> None:
     assert pace.next_chunk() == MIN_PREFILL_CHUNK
 
 
+def test_chunks_get_shorter_as_attention_grows() -> None:
+    """However long the prompt is, no chunk takes much longer than Stop may wait, or a frame."""
+    pace, context = PrefillPace(512), 32768
+    position, sizes, taken = 0, [], []
+    while position < context:
+        chunk = min(pace.next_chunk(), context - position)
+        seconds = chunk * CHUNK_SECONDS / 600 * (1 + position / 4000)
+        pace.took(chunk, seconds)
+        sizes.append(chunk)
+        taken.append(seconds)
+        position += chunk
+    assert max(taken) <= 1.2 * CHUNK_SECONDS
+    assert (max(sizes), sizes[-2]) == (512, 64)
+
+
 def test_a_short_chunk_tells_only_that_it_was_slow() -> None:
     """A prompt's last chunk, or a decoded token, is mostly overhead."""
     pace = PrefillPace(512)
