@@ -260,9 +260,14 @@ def measure(
 
 
 def sort_by_model(chosen: list[Engine]) -> list[Engine]:
-    """Sort the engines so that those of one model follow each other."""
-    keys = [key_of_model(engine.key) for engine in chosen]
-    return sorted(chosen, key=lambda engine: keys.index(key_of_model(engine.key)))
+    """Sort the engines so that those of one model follow each other; peers have the first one."""
+    models = [model_of(engine) for engine in chosen]
+    return sorted(chosen, key=lambda engine: models.index(model_of(engine)))
+
+
+def model_of(engine: Engine) -> str:
+    """Return the key of the engine that has the same model with the kernels that are chosen."""
+    return key_of_model(engine.key) if engine.key.startswith(OURS) else OURS
 
 
 def kept_results(options: argparse.Namespace) -> dict[str, Json]:

@@ -21,7 +21,7 @@ from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
 from bench.report import as_markdown, as_text, cells_of, put_between_marks, ratios_of, round_figure
 from bench.rounds import PageFault, PageTimeout, agreement, run_bench, speeds
-from bench.run_gpu import TABLE, kept_results, polyfilled, repeated
+from bench.run_gpu import TABLE, kept_results, polyfilled, repeated, sort_by_model
 from bench.synthetic import SHAPES, byte_tokenizer
 from bench.zero_points import integer_zero_points
 from py_runtime.tokens import Tokenizer
@@ -350,6 +350,13 @@ def test_a_run_on_a_gpu_goes_on_where_it_was_cut_short(tmp_path: Path) -> None:
     path.write_text(json.dumps(results))
     assert list(kept_results(options)) == [OURS]
     assert kept_results(Namespace(results=path, go_on=False)) == {}
+
+
+def test_columns_of_a_model_follow_each_other_and_peers_the_default_model() -> None:
+    shape = f"{OURS}-llama-3.2-1b"
+    keys = [OURS, shape, f"{OURS}{POLYFILLED}", f"{shape}{POLYFILLED}", "transformers-webgpu"]
+    sorted_keys = [one.key for one in sort_by_model([engine(key) for key in keys])]
+    assert sorted_keys == [keys[0], keys[2], keys[4], keys[1], keys[3]]
 
 
 def test_long_runs_are_not_repeated_as_often() -> None:
