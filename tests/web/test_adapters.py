@@ -108,6 +108,7 @@ def test_addresses_of_elsewhere_are_not_asked(user: User) -> None:
 def test_samplers_are_chosen_in_the_settings(user: User) -> None:
     user.page.evaluate("code => inpage.python(code)", OWN_SAMPLER)
     user.page.locator("header [data-opens=settings]").click()
+    user.page.get_by_text("Advanced", exact=True).click()
     sampler = user.page.get_by_label("Further sampling")
     expect(sampler.get_by_role("option")).to_have_count(7)
     sampler.select_option("DRY")
