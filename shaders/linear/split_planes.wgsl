@@ -1,9 +1,9 @@
-// Tokens of x in blocks as gemm_int8.wgsl or gemm_f16.wgsl multiplies them, normalised first where there is a
-// norm. The 32 columns of a block share a scale; the form says what a column becomes: a 15-bit integer, split
-// into two signed bytes, or a half. A workgroup takes a few tokens; an invocation takes every so many blocks of
-// one of them.
+// Tokens of x in blocks as gemm_int8.wgsl, gemm_f16.wgsl or gemv_few_int8.wgsl multiplies them, normalised first
+// where there is a norm. The 32 columns of a block share a scale; the form says what a column becomes: signed
+// bytes of an integer, or a half. A workgroup takes a few tokens; an invocation takes every so many blocks of one
+// of them.
 // x: [tokens, K]; planes: [K / 32, VECTORS, tokens], four octets of a block, then its scale and sums.
-// needs: linear/fragments/scale_of_block, linear/fragments/plane_layout, shared/octets, shared/weights/paired, form = linear/fragments/form_*, @TOP
+// needs: linear/fragments/scale_of_block, shared/octets, shared/weights/paired, form = linear/fragments/form_*, @TOP, @VECTORS, @FACTS
 
 struct Params {
   tokens: u32,  // live rows of x
@@ -69,10 +69,7 @@ fn split_block(token: u32, block: u32, scale: f32) {
   c = rounded_in_order(c, by);
   d = rounded_in_order(d, by);
   let first = block * VECTORS * params.tokens + token;
-  planes[first] = stored_octet(a);
-  planes[first + params.tokens] = stored_octet(b);
-  planes[first + 2u * params.tokens] = stored_octet(c);
-  planes[first + 3u * params.tokens] = stored_octet(d);
+  store_octets(a, b, c, d, first, params.tokens);
   // Sum the rounded columns, so that a weight's minimum meets the same x as its bytes do.
   let sums = vec2f(octet_sum(a) + octet_sum(b), octet_sum(c) + octet_sum(d)) * (top / TOP);
   let facts = vec4f(scale_of(top, sums.x + sums.y), sums, 0.0);

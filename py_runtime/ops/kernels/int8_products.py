@@ -25,7 +25,25 @@ GEMVS = {
 }
 GEMM_INT8, GEMM_F16 = "linear/gemm_int8", "linear/gemm_f16"
 SPLIT_PLANES = "linear/split_planes"
-FORMS = {BYTES: "planes", HALVES: "halves"}  # of several tokens of x
+
+
+@dataclass(frozen=True)
+class Form:
+    """What several tokens of x are split into: linear/fragments/form_*."""
+
+    plug: str
+    layout: str  # the fragment that says where a block's vectors lie
+
+    @property
+    def block_bytes(self) -> int:
+        """The bytes of a token's block."""
+        return 16 * figures_of(self.layout)["VECTORS"]
+
+
+TWO_PLANES = Form("planes", "linear/fragments/plane_layout")
+THREE_PLANES = Form("three_planes", "linear/fragments/plane_layout_three")
+IN_HALVES = Form("halves", "linear/fragments/plane_layout")
+FORMS = {BYTES: TWO_PLANES, HALVES: IN_HALVES}  # for a GEMM
 TILE_SIDES = (64, 32)  # of linear/gemm_int8, on every device
 CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 128  # a token's blocks are padded: see shaders/linear/tokens.h
 
@@ -101,7 +119,7 @@ def has_paired_columns(matrix: Matrix) -> bool:
 class SplitTokens:
     """Tokens of x in blocks with a scale each, normalised first where there is a norm.
 
-    They are int8 planes for linear/gemm_int8, and halves for linear/gemm_f16.
+    They are int8 planes for linear/gemm_int8 and gemv_few_int8, and halves for linear/gemm_f16.
     """
 
     def __init__(
@@ -111,18 +129,17 @@ class SplitTokens:
         max_tokens: int,
         matrix: Matrix,
         norm: LiveTensor | None,
-        arithmetic: str,
+        form: Form,
     ) -> None:
         self.columns = matrix.columns
-        known = figures_of(SPLIT_PLANES)
-        self.tokens_at_once = known["TOKENS"]
-        blocks, block_bytes = matrix.columns // BLOCK, 16 * known["VECTORS"]
+        self.tokens_at_once = figures_of(SPLIT_PLANES)["TOKENS"]
+        blocks, block_bytes = matrix.columns // BLOCK, form.block_bytes
         if op.builder.target.cpu:
             blocks, block_bytes = round_up(blocks, CPU_BLOCKS), CPU_BLOCK_BYTES
         self.out = op.scratch("blocks of x", max_tokens * blocks * block_bytes)
         self.split = op.launch(
             SPLIT_PLANES,
-            plugs={"form": FORMS[arithmetic]},
+            plugs={"form": form.plug},
             bind={"x": x, "norm": norm or x, "planes": self.out},
             constants={
                 "NORMED": float(norm is not None),

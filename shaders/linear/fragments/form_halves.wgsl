@@ -1,5 +1,5 @@
 // Columns as halves; this needs none of the device.
-// needs: linear/fragments/halved_x
+// needs: linear/fragments/halved_x, linear/fragments/plane_layout, @planes
 
 fn rounded(columns: vec4f) -> vec4f {
   return vec4f(
@@ -8,6 +8,9 @@ fn rounded(columns: vec4f) -> vec4f {
   );
 }
 
-fn stored_octet(octet: mat2x4f) -> vec4u {
-  return halved_octet(octet);
+fn store_octets(a: mat2x4f, b: mat2x4f, c: mat2x4f, d: mat2x4f, first: u32, step: u32) {
+  planes[first] = halved_octet(a);
+  planes[first + step] = halved_octet(b);
+  planes[first + 2u * step] = halved_octet(c);
+  planes[first + 3u * step] = halved_octet(d);
 }
