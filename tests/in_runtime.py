@@ -15,7 +15,7 @@ from py_runtime.gpu.kernel_target import (
     candidates,
 )
 from py_runtime.graph import Graph
-from py_runtime.ops.kernels import gemm
+from py_runtime.ops.kernels import few_tokens, gemm
 from py_runtime.program.json_format import load_program
 from tests.halves import having_halves
 from tests.matrices import having_matrices
@@ -34,14 +34,20 @@ def having(device: Device, limits: dict[str, int]) -> Iterator[None]:
 
 @contextmanager
 def having_enough(tiles: int | None) -> Iterator[None]:
-    """Let so many large tiles of a product be enough to take them, where a number is given."""
+    """Let so many large tiles of a product be enough to take them, where a number is given.
+
+    A few tokens then take what is for large matrices, too.
+    """
     usual = gemm.MIN_SQUARES, gemm.MIN_SHARE
+    of_few = few_tokens.MIN_ROWS, few_tokens.MIN_WEIGHTS
     if tiles is not None:
         gemm.MIN_SQUARES, gemm.MIN_SHARE = tiles, 0.0
+        few_tokens.MIN_ROWS = few_tokens.MIN_WEIGHTS = 0
     try:
         yield
     finally:
         gemm.MIN_SQUARES, gemm.MIN_SHARE = usual
+        few_tokens.MIN_ROWS, few_tokens.MIN_WEIGHTS = of_few
 
 
 async def run_graph(
@@ -58,7 +64,7 @@ async def run_graph(
     """Load a graph, call it again and again, and return each call's outputs.
 
     `kernels` may be those of real GPUs, and `kv` is the type of caches, on whatever device this is;
-    `limits` are lower than its own, and from `enough_tiles` on products take large tiles.
+    `limits` are lower than its own, and from `enough_tiles` on products take large ones' kernels.
     """
     target = None
     posing = {HALF_KERNELS: having_halves, MATRIX_KERNELS: having_matrices}.get(kernels)
@@ -67,7 +73,7 @@ async def run_graph(
             found = candidates(device)
             target = found["cpu"] if device.kind == CPU else found[kernels]
             target = replace(target, storage_buffers=max(10, target.storage_buffers), kv=kv)
-        with having(device, limits or {}):
+        with having(device, limits or {}), having_enough(enough_tiles):
             graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
         with having_enough(enough_tiles):

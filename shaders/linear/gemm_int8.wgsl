@@ -1,6 +1,6 @@
 // GEMM by int8 planes: several tokens, and weights in blocks of 32 columns, multiplied as integers. Both
 // planes of x (see split_planes.wgsl) meet the weight's bytes, four columns at once, in dot4I8Packed.
-// needs: linear/fragments/plane_layout, linear/fragments/tiles_by_blocks, linear/fragments/rows_by_planes, linear/fragments/planes_two, blocks = shared/weights/blocks_*
+// needs: linear/fragments/plane_layout, linear/fragments/tiles_by_blocks, linear/fragments/rows_by_planes, linear/fragments/two_planes, blocks = shared/weights/blocks_*
 
 const WEIGHT_VECTORS = 2u;
 

@@ -1,37 +1,34 @@
 // Products of a few tokens, such as proposed ones, with weights in blocks of 32 columns, as integers: x comes in
-// int8 planes (see split_planes.wgsl), so that the weight's bytes are multiplied as they are.
+// two int8 planes (see split_planes.wgsl), so that the weight's bytes are multiplied as they are. It is for large
+// matrices; gemv_few.wgsl is quicker with others, which takes x as it is.
 //
 // A workgroup lays out blocks of x in its memory, as many as invocations share a row. An invocation takes a block
-// of one pair of rows, or of two, with all tokens. ADJACENT neighbours read neighbouring blocks of one row, which
-// share a cache line. Weights and the next blocks of x are loaded one step ahead; blocks of x take turns in two
-// places, so that a step has one barrier.
-// needs: linear/fragments/io, linear/fragments/rows_by_planes, blocks = shared/weights/blocks_*, planes = linear/fragments/planes_*, epilogue = linear/fragments/epilogue_*, @VECTORS, @pair_rows
+// of two pairs of rows with four tokens. ADJACENT neighbours read neighbouring blocks of one row, which share a
+// cache line. Weights and the next blocks of x are loaded one step ahead; blocks of x take turns in two places, so
+// that a step has one barrier.
+// needs: linear/fragments/io, linear/fragments/plane_layout, linear/fragments/rows_by_planes, linear/fragments/two_planes, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
-override WORKGROUP: u32 = 256u;
-override TOKENS: u32 = 4u;  // that a workgroup takes: 4 or 8
-override PAIRS: u32 = 1u;  // of rows that an invocation takes: 1 or 2
-override PAIR_LANES: u32 = 16u;  // invocations that share rows, a block each: a multiple of ADJACENT
-override SETS: u32 = WORKGROUP / PAIR_LANES;  // of such invocations
-override GROUP_PAIRS: u32 = PAIRS * WORKGROUP / PAIR_LANES;
-override BLOCK_VECTORS: u32 = TOKENS * VECTORS;  // of x
-override STRIDE: u32 = BLOCK_VECTORS / 2u * 2u + 1u;  // odd, for other banks of memory
-override TILE: u32 = PAIR_LANES * STRIDE;
-override CARRIED: u32 = (PAIR_LANES * BLOCK_VECTORS + WORKGROUP - 1u) / WORKGROUP;  // vectors of an invocation, up to 4
-override SHARED: u32 = 2u * TILE;
+const WORKGROUP = 128u;
+const TOKENS = 4u;  // that a workgroup takes
+const PAIR_LANES = 16u;  // invocations that share rows, a block each
+const SETS = WORKGROUP / PAIR_LANES;  // of such invocations
+const GROUP_PAIRS = 2u * SETS;
 const ADJACENT = 8u;
 const AT_ONCE = 2u;  // tokens whose sums are added up at a time
+const BLOCK_VECTORS = TOKENS * VECTORS;  // of x
+const STRIDE = BLOCK_VECTORS + 1u;  // an odd number, for other banks of memory
+const TILE = PAIR_LANES * STRIDE;
 
 @group(0) @binding(0) var<storage, read> x: array<vec4u>;  // [K / 32, VECTORS, tokens]
 
-var<workgroup> x_tiles: array<vec4u, SHARED>;  // [place][block][vector][token]; in the end sums
+var<workgroup> x_tiles: array<vec4u, 2u * TILE>;  // [place][block][vector][token]; in the end sums
 
-// What an invocation carries of x from memory to the workgroup's. It stands in members, as not all compilers keep
-// arrays in registers.
+// What an invocation carries of x from memory to the workgroup's: 16 blocks are 320 vectors. It stands in members,
+// as not all compilers keep arrays in registers.
 struct Carried {
   a: vec4u,
   b: vec4u,
   c: vec4u,
-  d: vec4u,
 }
 
 fn fetch_vector(place: u32, first_token: u32, first_block: u32) -> vec4u {
@@ -45,18 +42,11 @@ fn fetch_vector(place: u32, first_token: u32, first_block: u32) -> vec4u {
 }
 
 fn fetch(lane: u32, first_token: u32, first_block: u32) -> Carried {
-  var carried: Carried;
-  carried.a = fetch_vector(lane, first_token, first_block);
-  if (CARRIED > 1u) {
-    carried.b = fetch_vector(WORKGROUP + lane, first_token, first_block);
-  }
-  if (CARRIED > 2u) {
-    carried.c = fetch_vector(2u * WORKGROUP + lane, first_token, first_block);
-  }
-  if (CARRIED > 3u) {
-    carried.d = fetch_vector(3u * WORKGROUP + lane, first_token, first_block);
-  }
-  return carried;
+  return Carried(
+    fetch_vector(lane, first_token, first_block),
+    fetch_vector(WORKGROUP + lane, first_token, first_block),
+    fetch_vector(2u * WORKGROUP + lane, first_token, first_block),
+  );
 }
 
 fn store_vector(tile: u32, place: u32, vector: vec4u) {
@@ -67,18 +57,11 @@ fn store_vector(tile: u32, place: u32, vector: vec4u) {
 
 fn store_tile(tile: u32, lane: u32, carried: Carried) {
   store_vector(tile, lane, carried.a);
-  if (CARRIED > 1u) {
-    store_vector(tile, WORKGROUP + lane, carried.b);
-  }
-  if (CARRIED > 2u) {
-    store_vector(tile, 2u * WORKGROUP + lane, carried.c);
-  }
-  if (CARRIED > 3u) {
-    store_vector(tile, 3u * WORKGROUP + lane, carried.d);
-  }
+  store_vector(tile, WORKGROUP + lane, carried.b);
+  store_vector(tile, 2u * WORKGROUP + lane, carried.c);
 }
 
-// A block of one pair of rows, or of two.
+// A block of two pairs of rows.
 struct Held {
   a: WeightBlock,
   b: WeightBlock,
@@ -88,14 +71,12 @@ struct Held {
 
 fn hold(near: vec2u, far: vec2u, block: u32) -> Held {
   let at = min(block, params.shape.octets / 4u - 1u);  // x is zero past the end
-  var held: Held;
-  held.a = load_block(near.x, at);
-  held.b = load_block(near.y, at);
-  if (PAIRS > 1u) {
-    held.c = load_block(far.x, at);
-    held.d = load_block(far.y, at);
-  }
-  return held;
+  return Held(
+    load_block(near.x, at),
+    load_block(near.y, at),
+    load_block(far.x, at),
+    load_block(far.y, at),
+  );
 }
 
 struct Rows {
@@ -106,23 +87,16 @@ struct Rows {
 }
 
 fn rows_of(held: Held) -> Rows {
-  var rows: Rows;
-  rows.a = row_of(held.a);
-  rows.b = row_of(held.b);
-  if (PAIRS > 1u) {
-    rows.c = row_of(held.c);
-    rows.d = row_of(held.d);
-  }
-  return rows;
+  return Rows(row_of(held.a), row_of(held.b), row_of(held.c), row_of(held.d));
 }
 
 fn block_dots(rows: Rows, token: Token) -> vec4f {
-  var dots = vec4f(block_dot(rows.a, token), block_dot(rows.b, token), 0.0, 0.0);
-  if (PAIRS > 1u) {
-    dots.z = block_dot(rows.c, token);
-    dots.w = block_dot(rows.d, token);
-  }
-  return dots;
+  return vec4f(
+    block_dot(rows.a, token),
+    block_dot(rows.b, token),
+    block_dot(rows.c, token),
+    block_dot(rows.d, token),
+  );
 }
 
 // Sums of two tokens with all rows, a column each.
@@ -170,9 +144,10 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = group.y * groups.x + group.x;
-  let groups_across = (params.pairs + GROUP_PAIRS - 1u) / GROUP_PAIRS;
-  let first_pair = index % groups_across * GROUP_PAIRS;
-  let first_token = index / groups_across * TOKENS;
+  // Workgroups with the same rows run at the same time: a cache gives them to the second one.
+  let rounds = (params.shape.tokens + TOKENS - 1u) / TOKENS;
+  let first_pair = index / rounds * GROUP_PAIRS;
+  let first_token = index % rounds * TOKENS;
   let left = params.shape.tokens - first_token;
   let near = pair_rows(first_pair + lane / ADJACENT % SETS);
   let far = pair_rows(first_pair + SETS + lane / ADJACENT % SETS);
@@ -180,8 +155,6 @@ fn main(
   let blocks = params.shape.octets / 4u;
   var first = mat2x4f();
   var second = mat2x4f();
-  var third = mat2x4f();
-  var fourth = mat2x4f();
   var tile = 0u;
   var carried = fetch(lane, first_token, 0u);
   var held = hold(near, far, member);
@@ -196,18 +169,8 @@ fn main(
     if (left > 2u) {
       second = with_two(second, rows, at + 2u);
     }
-    if (TOKENS > 4u && left > 4u) {
-      third = with_two(third, rows, at + 4u);
-    }
-    if (TOKENS > 4u && left > 6u) {
-      fourth = with_two(fourth, rows, at + 6u);
-    }
     tile = TILE - tile;
   }
   store_two(lane, first, first_pair, first_token);
   store_two(lane, second, first_pair, first_token + 2u);
-  if (TOKENS > 4u) {
-    store_two(lane, third, first_pair, first_token + 4u);
-    store_two(lane, fourth, first_pair, first_token + 6u);
-  }
 }

@@ -1,9 +1,9 @@
 // Tokens of x in blocks as gemm_int8.wgsl, gemm_f16.wgsl or gemv_few_int8.wgsl multiplies them, normalised first
 // where there is a norm. The 32 columns of a block share a scale; the form says what a column becomes: signed
-// bytes of an integer, or a half. A workgroup takes a few tokens; an invocation takes every so many blocks of one
-// of them.
+// bytes of an integer, or a half. A workgroup takes a few tokens, or a share of their blocks; an invocation takes
+// every so many of one of them.
 // x: [tokens, K]; planes: [K / 32, VECTORS, tokens], four octets of a block, then its scale and sums.
-// needs: linear/fragments/scale_of_block, shared/octets, shared/weights/paired, form = linear/fragments/form_*, @TOP, @VECTORS, @FACTS
+// needs: linear/fragments/scale_of_block, shared/octets, shared/weights/paired, form = linear/fragments/form_*, @TOP
 
 struct Params {
   tokens: u32,  // live rows of x
@@ -14,6 +14,7 @@ struct Params {
 const WORKGROUP = 128u;
 const TOKENS = 4u;
 const TEAM = WORKGROUP / TOKENS;
+override SHARES: u32 = 1u;  // workgroups that share the blocks of the same tokens
 override NORMED: bool = false;
 override PAIRED: bool = false;  // as in the weight's blocks_*
 
@@ -68,12 +69,9 @@ fn split_block(token: u32, block: u32, scale: f32) {
   b = rounded_in_order(b, by);
   c = rounded_in_order(c, by);
   d = rounded_in_order(d, by);
-  let first = block * VECTORS * params.tokens + token;
-  store_octets(a, b, c, d, first, params.tokens);
   // Sum the rounded columns, so that a weight's minimum meets the same x as its bytes do.
   let sums = vec2f(octet_sum(a) + octet_sum(b), octet_sum(c) + octet_sum(d)) * (top / TOP);
-  let facts = vec4f(scale_of(top, sums.x + sums.y), sums, 0.0);
-  planes[first + FACTS * params.tokens] = bitcast<vec4u>(facts);
+  store_block(block, token, a, b, c, d, vec4f(scale_of(top, sums.x + sums.y), sums, 0.0));
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -83,12 +81,14 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   // Invocations past the last token repeat it.
-  let token = min((group.y * groups.x + group.x) * TOKENS + lane % TOKENS, params.tokens - 1u);
+  let index = group.y * groups.x + group.x;
+  let token = min(index / SHARES * TOKENS + lane % TOKENS, params.tokens - 1u);
   var scale = 1.0;
   if (NORMED) {
     scale = norm_scale(token, lane);
   }
-  for (var block = lane / TOKENS; block < params.quads / 8u; block += TEAM) {
+  let first = index % SHARES * TEAM + lane / TOKENS;
+  for (var block = first; block < params.quads / 8u; block += SHARES * TEAM) {
     split_block(token, block, scale);
   }
 }

@@ -29,6 +29,7 @@ OF_GPUS = {
     "linear/gemv_f16": "linear/gemm_int8",
     "linear/gemv_f32": "linear/gemm_int8",
     "linear/gemv_few": "linear/gemm_int8",
+    "linear/gemv_few_int8": "linear/gemm_int8",
     "linear/gemv_int8": "linear/gemm_int8",
     "linear/gemv_mixed_f16": "linear/gemm_int8",
     "linear/gemv_mixed_f32": "linear/gemm_int8",

@@ -20,6 +20,7 @@ from py_runtime.graph.builder import Builder
 from py_runtime.live.build_context import Caller
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.ops.kernels import int8_products
+from py_runtime.ops.kernels.few_tokens import GEMV_FEW_INT8
 from py_runtime.ops.kernels.int8_products import GEMM_F16, GEMM_INT8, GemvTile
 from py_runtime.ops.kernels.matrix_units import GEMM_MATRICES
 from py_runtime.passes import DEFAULT_PASSES, run_passes
@@ -28,6 +29,7 @@ from py_runtime.program.weight_kinds import BLOCK
 from tests.export.checkpoints import save_checkpoint
 from tests.export.family_configs import FAMILIES
 from tests.gguf.test_mixes import ROOMY
+from tests.in_runtime import having_enough
 from tests.ops.test_mixed_kinds import FEW_BUFFERS, MANY_BUFFERS, NOT_ONE
 from tests.ops.test_ops import CASES
 from tools.files import ROOT
@@ -37,16 +39,17 @@ SMALL = {**GUARANTEED_LIMITS, "max_compute_invocations_per_workgroup": 128}
 # What decides between kernels: the kind of adapter, its subgroups and arithmetic, and how much a
 # kernel may bind.
 DEVICES = [
-    (KernelTarget(), SMALL),
-    (KernelTarget(lanes=4), SMALL),
-    (KernelTarget(lanes=4, storage_buffers=16), ROOMY),
-    (KernelTarget(wide=True), SMALL),
+    (KernelTarget(), SMALL, None),
+    (KernelTarget(lanes=4), SMALL, None),
+    (KernelTarget(lanes=4, storage_buffers=16), ROOMY, None),
+    (KernelTarget(wide=True), SMALL, None),
     *(
-        (KernelTarget(True, 32, count, one_token=arithmetic, many_tokens=arithmetic), ROOMY)
+        (KernelTarget(True, 32, count, one_token=by, many_tokens=by), ROOMY, None)
         for count in (8, 10, 16)
-        for arithmetic in ARITHMETICS
+        for by in ARITHMETICS
     ),
-    (KernelTarget(True, 32, 10, many_tokens=MATRICES), ROOMY),
+    (KernelTarget(True, 32, 10, many_tokens=MATRICES), ROOMY, None),
+    (KernelTarget(True, 32, 10), ROOMY, 1),  # as if all matrices were large
 ]
 EPILOGUES = {
     "rows + residual": {"epilogue": "rows", "output": "residual"},
@@ -57,7 +60,12 @@ EPILOGUES = {
     "qkv": {"epilogue": "qkv"},
 }
 WITH_ALL = ("gemma 2", "gemma 4", "olmo 2", "gpt-oss")  # a table with more families is the same
-X_FORMS = {GEMM_INT8: "planes", GEMM_F16: "halves", GEMM_MATRICES: "halves"}
+X_FORMS = {
+    GEMM_INT8: "planes",
+    GEMV_FEW_INT8: "planes",
+    GEMM_F16: "halves",
+    GEMM_MATRICES: "halves",
+}
 LOADS = ("block", "tokens", "lanes")  # slots that a device decides, and no op
 OF_MODELS, OF_OPS, NONE = "✔", "○", "–"
 OF_SECOND_KIND = re.compile(r"\.(v_proj|up_proj)\.weight$")
@@ -89,10 +97,11 @@ def launched_by(programs: Iterable[Program], fused: bool) -> set[Combination]:
     """Return the combinations with an epilogue that programs launch, over all kinds of devices."""
     found: set[Combination] = set()
     for program in programs:
-        for target, limits in DEVICES:
+        for target, limits, enough in DEVICES:
             passes = DEFAULT_PASSES if fused else ()
             recorder = Recorder(run_passes(program, target, passes), limits, target)
-            recorder.build_ops()
+            with having_enough(enough):
+                recorder.build_ops()
             found |= recorder.launched
     return {(kernel, plugs) for kernel, plugs in found if "epilogue" in dict(plugs)}
 

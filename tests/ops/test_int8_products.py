@@ -23,7 +23,6 @@ from py_runtime.gpu.kernel_target import (
 )
 from py_runtime.graph import Graph
 from py_runtime.ops.kernels import gemm, gemv, int8_products
-from py_runtime.ops.kernels.few_tokens import MOST_TOKENS
 from py_runtime.ops.kernels.int8_products import GemvTile
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.program.writer import ProgramWriter
@@ -166,15 +165,6 @@ def test_large_and_small_tiles_are_as_exact(
     calls = [of_many_sizes(rng, tokens, columns) for tokens in TOKENS]
     for x, got in zip(calls, multiply_each(native.device, writer, calls, arithmetic), strict=True):
         assert worst(got, x, weight) < EXACT[arithmetic]
-
-
-@pytest.mark.parametrize("columns", COLUMNS)
-def test_a_few_tokens_are_as_exact_as_one(columns: int, native: NativeRunner) -> None:
-    rng = np.random.default_rng(columns)
-    writer, weight = product(columns, rng, tokens=MOST_TOKENS)
-    calls = [of_many_sizes(rng, tokens, columns) for tokens in (16, 2, 3, 4, 5, 9, 1)]
-    for x, got in zip(calls, multiply_each(native.device, writer, calls), strict=True):
-        assert worst(got, x, weight) < EXACT[BYTES]
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)

@@ -10,18 +10,23 @@ from py_runtime.live.launch import Bindable
 from py_runtime.ops.kernels.epilogues import Epilogue
 from py_runtime.ops.kernels.gemm import NormalisedTokens, PreparedTokens
 from py_runtime.ops.kernels.int8_products import (
-    THREE_PLANES,
     SplitTokens,
     goes_by_blocks,
     has_paired_columns,
+    shares_of_few,
 )
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.kernels.token_inputs import Norm
-from py_runtime.ops.kernels.workgroups import is_roomy, usual_workgroup
+from py_runtime.ops.kernels.workgroups import is_roomy
 from py_runtime.ops.registry import Op
 
 GEMV_FEW, GEMV_FEW_INT8 = "linear/gemv_few", "linear/gemv_few_int8"
 MOST_TOKENS = 16
+# Of a matrix that goes by planes. Measured on an H200, µs of four tokens with a matrix of Q4_K, by
+# floats and by planes: 28,672 x 4,096 in 100 and 60, 128,256 x 4,096 in 416 and 211; but
+# 4,096 x 4,096 in 20 and 26, 6,144 x 4,096 in 30 and 28, 4,096 x 14,336 in 57 and 56.
+# With three planes the first two take 75 and 265.
+MIN_ROWS, MIN_WEIGHTS = 8192, 1 << 25
 
 
 @dataclass(frozen=True)
@@ -30,28 +35,19 @@ class FewTile:
 
     kernel: str
     tokens: int
-    pair_lanes: int  # that share a pair of rows
-    pairs: int = 1  # of rows that an invocation takes
-
-    def constants(self, workgroup: int) -> dict[str, float]:
-        """Return the constants of the kernel; gemv_few takes as many tokens as it says."""
-        shared = {"WORKGROUP": workgroup, "PAIR_LANES": self.pair_lanes}
-        if self.kernel == GEMV_FEW:
-            return {**shared, "WHOLE_K": 1.0}
-        return {**shared, "TOKENS": self.tokens, "PAIRS": self.pairs}
-
-    def group_pairs(self, workgroup: int) -> int:
-        """Return the pairs of rows that a workgroup takes."""
-        return workgroup // self.pair_lanes * self.pairs
+    pairs: int  # of rows
+    constants: Mapping[str, float]
 
 
-# In floats, and by int8 planes; each where workgroups are roomy, and where they are not.
-FLOAT_TOKENS = figures_of(GEMV_FEW)["TOKENS"]
-BY_FLOATS = {True: FewTile(GEMV_FEW, FLOAT_TOKENS, 32), False: FewTile(GEMV_FEW, FLOAT_TOKENS, 16)}
-BY_BYTES = {
-    True: FewTile(GEMV_FEW_INT8, 4, 16, pairs=2),
-    False: FewTile(GEMV_FEW_INT8, 4, 16),
-}
+def tile_floats(workgroup: int, pair_lanes: int) -> FewTile:
+    """Return the tile of linear/gemv_few with so many invocations, and that share a pair."""
+    constants = {"WHOLE_K": 1.0, "WORKGROUP": workgroup, "PAIR_LANES": pair_lanes}
+    return FewTile(GEMV_FEW, figures_of(GEMV_FEW)["TOKENS"], workgroup // pair_lanes, constants)
+
+
+IN_FLOATS = {True: tile_floats(256, 32), False: tile_floats(128, 16)}  # by roomy workgroups
+KNOWN = figures_of(GEMV_FEW_INT8)
+BY_PLANES = FewTile(GEMV_FEW_INT8, KNOWN["TOKENS"], KNOWN["GROUP_PAIRS"], {})
 
 
 class FewTokens:
@@ -70,21 +66,20 @@ class FewTokens:
         self.epilogue = epilogue
         self.eps = norm.eps if norm is not None else 0.0
         self.shared = {**matrix.fields, "eps": self.eps}
-        self.prepare, planes = prepare_few_tokens(op, x, max_tokens, matrix, norm, known)
-        self.workgroup = usual_workgroup(op.builder.limits)
-        self.tile = choose_few_tile(op.builder.target, op.builder.limits)
+        by_planes = goes_by_planes(matrix, op.builder.target)
+        self.tile = BY_PLANES if by_planes else IN_FLOATS[is_roomy(op.builder.limits)]
+        self.prepare = prepare_few_tokens(op, x, max_tokens, matrix, norm, known)
         self.gemv = op.launch(
             self.tile.kernel,
-            plugs={**epilogue.plugs, **planes, "blocks": matrix.kind},
+            plugs={**epilogue.plugs, "blocks": matrix.kind},
             bind={**epilogue.bind, **matrix.bind, "x": self.prepare.out},
-            constants=self.tile.constants(self.workgroup),
+            constants=self.tile.constants,
         )
 
     def __call__(self, tokens: int) -> None:
         self.prepare(tokens, self.eps)
         pairs = self.epilogue.pairs
-        rounds = ceil_div(tokens, self.tile.tokens)
-        groups = ceil_div(pairs, self.tile.group_pairs(self.workgroup)) * rounds
+        groups = ceil_div(pairs, self.tile.pairs) * ceil_div(tokens, self.tile.tokens)
         self.gemv(groups, tokens=tokens, pairs=pairs, **self.epilogue.fields, **self.shared)
 
     def skip(self) -> None:
@@ -92,9 +87,10 @@ class FewTokens:
         self.gemv.skip()
 
 
-def choose_few_tile(target: KernelTarget, limits: Mapping[str, int]) -> FewTile:
-    """Choose by the arithmetic of one token: in halves, too, a few are multiplied as floats."""
-    return (BY_BYTES if target.one_token == BYTES else BY_FLOATS)[is_roomy(limits)]
+def goes_by_planes(matrix: Matrix, target: KernelTarget) -> bool:
+    """Return whether a few tokens are split into int8 planes, which takes a kernel of its own."""
+    is_large = matrix.rows >= MIN_ROWS and matrix.rows * matrix.columns >= MIN_WEIGHTS
+    return target.one_token == BYTES and is_large
 
 
 def prepare_few_tokens(
@@ -104,20 +100,18 @@ def prepare_few_tokens(
     matrix: Matrix,
     norm: Norm | None,
     known: dict[str, PreparedTokens],
-) -> tuple[PreparedTokens, dict[str, str]]:
-    """Return a few tokens of x as a matrix needs them, and the plugs of a kernel that reads them.
-
-    Matrices that need the same form share it.
-    """
+) -> PreparedTokens:
+    """Return a few tokens of x as a matrix needs them; those that need the same form share it."""
     weight = norm.weight if norm is not None else None
-    if op.builder.target.one_token != BYTES:
+    if not goes_by_planes(matrix, op.builder.target):
         if "" not in known:
             known[""] = NormalisedTokens(op, x, max_tokens, matrix, weight)
-        return known[""], {}
+        return known[""]
     key = f"paired {has_paired_columns(matrix)}"
     if key not in known:
-        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, THREE_PLANES)
-    return known[key], {"planes": "three"}
+        shares = shares_of_few(matrix.columns)
+        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, BYTES, shares)
+    return known[key]
 
 
 def takes_few(matrix: Matrix, max_tokens: int, target: KernelTarget) -> bool:

@@ -5,7 +5,6 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.epilogues import Epilogue
 from py_runtime.ops.kernels.int8_products import (
-    FORMS,
     SplitTokens,
     has_paired_columns,
     split_for,
@@ -124,5 +123,5 @@ def prepare_tokens(
         return known[""]
     key = f"paired {has_paired_columns(matrix)}"
     if key not in known:
-        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, FORMS[arithmetic])
+        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, arithmetic)
     return known[key]

@@ -25,25 +25,7 @@ GEMVS = {
 }
 GEMM_INT8, GEMM_F16 = "linear/gemm_int8", "linear/gemm_f16"
 SPLIT_PLANES = "linear/split_planes"
-
-
-@dataclass(frozen=True)
-class Form:
-    """What several tokens of x are split into: linear/fragments/form_*."""
-
-    plug: str
-    layout: str  # the fragment that says where a block's vectors lie
-
-    @property
-    def block_bytes(self) -> int:
-        """The bytes of a token's block."""
-        return 16 * figures_of(self.layout)["VECTORS"]
-
-
-TWO_PLANES = Form("planes", "linear/fragments/plane_layout")
-THREE_PLANES = Form("three_planes", "linear/fragments/plane_layout_three")
-IN_HALVES = Form("halves", "linear/fragments/plane_layout")
-FORMS = {BYTES: TWO_PLANES, HALVES: IN_HALVES}  # for a GEMM
+FORMS = {BYTES: "planes", HALVES: "halves"}  # of several tokens of x
 TILE_SIDES = (64, 32)  # of linear/gemm_int8, on every device
 CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 128  # a token's blocks are padded: see shaders/linear/tokens.h
 
@@ -111,6 +93,12 @@ def split_for(matrix: Matrix, target: KernelTarget) -> str | None:
     return arithmetic if arithmetic in FORMS else None
 
 
+def shares_of_few(columns: int) -> int:
+    """Return how many workgroups share the blocks of a few tokens: each invocation has one."""
+    known = figures_of(SPLIT_PLANES)
+    return ceil_div(columns // BLOCK, known["TEAM"])
+
+
 def has_paired_columns(matrix: Matrix) -> bool:
     """Return whether neighbouring columns share a byte of the weight: x is laid out accordingly."""
     return bool(figures_of(f"shared/weights/blocks_{matrix.kind}")["PAIRED"])
@@ -120,6 +108,7 @@ class SplitTokens:
     """Tokens of x in blocks with a scale each, normalised first where there is a norm.
 
     They are int8 planes for linear/gemm_int8 and gemv_few_int8, and halves for linear/gemm_f16.
+    Of a few tokens, several workgroups may share the blocks.
     """
 
     def __init__(
@@ -129,26 +118,29 @@ class SplitTokens:
         max_tokens: int,
         matrix: Matrix,
         norm: LiveTensor | None,
-        form: Form,
+        arithmetic: str,
+        shares: int = 1,
     ) -> None:
-        self.columns = matrix.columns
+        self.columns, self.shares = matrix.columns, shares
         self.tokens_at_once = figures_of(SPLIT_PLANES)["TOKENS"]
-        blocks, block_bytes = matrix.columns // BLOCK, form.block_bytes
+        blocks = matrix.columns // BLOCK
+        block_bytes = 16 * figures_of("linear/fragments/plane_layout")["VECTORS"]
         if op.builder.target.cpu:
             blocks, block_bytes = round_up(blocks, CPU_BLOCKS), CPU_BLOCK_BYTES
         self.out = op.scratch("blocks of x", max_tokens * blocks * block_bytes)
         self.split = op.launch(
             SPLIT_PLANES,
-            plugs={"form": form.plug},
+            plugs={"form": FORMS[arithmetic]},
             bind={"x": x, "norm": norm or x, "planes": self.out},
             constants={
                 "NORMED": float(norm is not None),
                 "PAIRED": float(has_paired_columns(matrix)),
+                **({"SHARES": shares} if shares > 1 else {}),
             },
         )
 
     def __call__(self, tokens: int, eps: float) -> None:
-        groups = ceil_div(tokens, self.tokens_at_once)
+        groups = ceil_div(tokens, self.tokens_at_once) * self.shares
         self.split(groups, tokens=tokens, quads=self.columns // 4, eps=eps)
 
     def skip(self) -> None:

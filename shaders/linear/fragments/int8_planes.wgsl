@@ -4,7 +4,6 @@
 const TOP = 32512.0;  // 127 * 256: the largest column of a block is scaled to this
 // Adding this rounds a float to an integer and leaves that in its lowest bits.
 const ROUNDER = 12582912.0;
-const FINE = 254.0;  // a unit of a third plane is this many times smaller than one of the low plane
 
 // The lowest 16 bits of four integers in two words: x and z in one, y and w in the other.
 fn low_halves(values: vec4f) -> vec2u {
@@ -27,9 +26,4 @@ fn two_planes(octet: mat2x4f) -> vec4u {
   let second = low_halves(octet[1] + (ROUNDER + 128.0));
   let low = vec2u(low_bytes(first), low_bytes(second)) ^ vec2u(0x80808080u);
   return vec4u(high_bytes(first), high_bytes(second), low);
-}
-
-// What two planes leave of four columns.
-fn fine_plane(columns: vec4f) -> u32 {
-  return low_bytes(low_halves((columns - round(columns)) * FINE + ROUNDER));
 }

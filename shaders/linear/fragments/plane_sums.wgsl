@@ -1,16 +1,18 @@
-// What the two halves of a block add up to, with their scales and that of x.
+// What a block's integer products add up to, with the scales of the weight and of x.
 // needs: linear/fragments/rows_by_planes, blocks = shared/weights/blocks_*
 
-// facts: the scale of a token's block, and the sums of its halves.
+// The products of a block, or of both halves where these have scales of their own. facts: the scale of a
+// token's block, and the sums of its halves.
 fn scaled(row: Row, first: f32, second: f32, facts: vec4f) -> f32 {
-  var sum = row.affine.x * first;
+  let scale = BYTE_UNIT * facts.x;  // not with the weight's scale, which may be too small for the unit
+  var sum = row.affine.x * (scale * first);
   if (HALVES == 2u) {
-    sum += row.affine.z * second;
+    sum += row.affine.z * (scale * second);
   }
-  // BYTE_UNIT goes with the scale of x: a scale of the weight may be too small for it.
-  sum *= BYTE_UNIT * facts.x;
-  if (ADDS) {
+  if (ADDS && HALVES == 2u) {
     sum += row.affine.y * facts.y + row.affine.w * facts.z;
+  } else if (ADDS) {
+    sum += row.affine.y * (facts.y + facts.z);
   }
   return sum;
 }
