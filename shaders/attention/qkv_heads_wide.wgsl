@@ -1,7 +1,7 @@
 // The epilogue of q, k and v after a linear (see fragments/qkv_heads.wgsl): one workgroup a head.
 // needs: lanes = shared/lanes_*, attention/fragments/qkv_heads
 
-const WORKGROUP = 32u;
+const WORKGROUP = 128u;  // with 32, a token of Gemma 3 1B takes 7 % longer on an H200
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

@@ -6,15 +6,15 @@
 // pair of rows each: ADJACENT neighbours read neighbouring blocks of one row, which share a cache line;
 // GROUP_PAIRS such sets lie one pair below the other, as scales may be stored by rows; the remaining
 // invocations take the columns further on. Weights are loaded one step ahead.
-// needs: linear/fragments/pair_shares, linear/fragments/int8_products, @pair_rows
+// needs: linear/fragments/pair_tile, linear/fragments/pair_shares, linear/fragments/int8_products, @Invocation, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
   @builtin(workgroup_id) group: vec3u,
   @builtin(num_workgroups) groups: vec3u,
-  @builtin(local_invocation_index) lane: u32,
+  own: Invocation,
 ) {
   let first_pair = (group.y * groups.x + group.x) * GROUP_PAIRS;
-  let rows = pair_rows(first_pair + own_pair(lane));
-  store_shares(first_pair, lane, share_of(rows, lane, first_pair == 0u));
+  let rows = pair_rows(first_pair + own_pair(own.lane));
+  store_shares(first_pair, own, share_of(rows, own, first_pair == 0u));
 }

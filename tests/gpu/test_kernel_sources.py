@@ -165,7 +165,7 @@ def test_files_are_joined_once_each_after_what_they_need() -> None:
 
 
 def test_what_comes_along_twice_has_names_of_its_own() -> None:
-    blocks = {"blocks": "q4_k", "blocks_second": "q6_k"}
+    blocks = {"blocks": "q4_k", "blocks_second": "q6_k", "lanes": "memory"}
     plugs = {**blocks, "token": "plain", "epilogue": "rows", "output": "bias"}
     kernel = "linear/gemv_mixed_int8"
     joined = kernel_source(kernel, plugs)
@@ -257,7 +257,7 @@ def test_workgroup_memory_is_what_the_entry_point_comes_to_use() -> None:
     norm = kernel_source("reduce/rms_norm_wide", {})
     assert norm.workgroup_bytes((("WORKGROUP", 32),)) == 32 * 4
     heads = kernel_source("attention/qkv_heads_wide", {"store": "f32", "lanes": "memory"})
-    assert heads.workgroup_bytes(()) == 32 * 4, "it adds up single values, not vectors"
+    assert heads.workgroup_bytes(()) == 128 * 4, "it adds up single values, not vectors"
     alone = {**plugs, "block": "alone", "token": "plain"}
     assert kernel_source("linear/gemv", alone).workgroup_bytes(()) == 0
 

@@ -86,7 +86,7 @@ def choose_gemv(matrices: Matrices, target: KernelTarget, limits: Mapping[str, i
     """Choose the kernel for one token by the matrix's kind and shape, and by the device."""
     matrix = matrices[0]
     if goes_by_blocks(matrix, target):
-        return specialise_block_gemv(matrices, target.one_token, limits)
+        return specialise_block_gemv(matrices, target, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
     weight = matrix.octet_plugs
@@ -107,9 +107,10 @@ def count_gemv_buffers(plugs: Mapping[str, str]) -> int:
 
 
 def specialise_block_gemv(
-    matrices: Matrices, arithmetic: str, limits: Mapping[str, int]
+    matrices: Matrices, target: KernelTarget, limits: Mapping[str, int]
 ) -> GemvVariant:
-    """Return the kernel that multiplies weights in blocks by the token, in this arithmetic."""
+    """Return the kernel that multiplies weights in blocks by the token."""
+    arithmetic = target.one_token
     both = replace(matrices[0], part_rows=tuple(matrix.rows for matrix in matrices))
     tile = choose_gemv_tile(both, limits)
     constants = {
@@ -119,7 +120,7 @@ def specialise_block_gemv(
         "UNROLL": tile.unroll,
         "TILE": tile.blocks_at_once(matrices[0].columns // BLOCK, MAX_BLOCKS[arithmetic]),
     }
-    plugs = {"blocks": matrices[0].kind}
+    plugs = {"blocks": matrices[0].kind, "lanes": target.lanes_by}
     alone, mixed = GEMVS[arithmetic]
     if len(matrices) == 1:
         return GemvVariant(alone, plugs, tile.group_pairs, constants)

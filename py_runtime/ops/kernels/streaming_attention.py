@@ -56,10 +56,10 @@ PER_WORKGROUP = AttentionVariant(
 )
 MAX_WORKGROUP_QUADS = figures_of("attention/attend_wide")["MAX_QUADS"]
 ENDLESS = 2**31  # positions, more than any context has
-# Parts of a row in attention/attend_row_wide, where the device allows a workgroup of this size.
-# Measured on an H200 at context 128: with 256 invocations a token takes 2 to 6 % longer where heads
-# are 64 wide, and 5 to 18 % where they are 256 wide.
-ROW_PARTS = 32
+# Invocations of attention/attend_row_wide, where the device allows so many. Measured on an H200 at
+# context 128: with 1,024 the kernel takes 37 % longer where heads are 128 wide and 40 % where they
+# are 256 wide, with 256 a token takes 2 to 6 % longer where they are 64 wide.
+ROW_INVOCATIONS = 512
 MAX_ROW_QUADS = 128  # as many as the smallest workgroup has invocations
 PROMPT = "attention/attend_prompt_wide"
 FIGURES = figures_of(PROMPT)
@@ -220,12 +220,14 @@ class StreamingAttention:
         if not is_wide or self.unit != 4 or most.width > 4 * MAX_ROW_QUADS:
             return None
         max_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
-        workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, max_invocations)
         return op.launch(
             "attention/attend_row_wide",
             plugs=plugs,
             bind=bind,
-            constants={"QUADS": most.width // 4, "WORKGROUP": workgroup},
+            constants={
+                "QUADS": most.width // 4,
+                "WORKGROUP": min(ROW_INVOCATIONS, max_invocations),
+            },
         )
 
     def _declare_prompt_kernel(

@@ -1,6 +1,6 @@
 // The products of gemv_f16.wgsl for one kind of weights in blocks (see blocks_q8_0.wgsl), and x laid out to
 // match it. What up to 32 columns add up to is a half, everything beyond that f32.
-// needs: linear/fragments/norm, linear/fragments/pair_shares, linear/fragments/halved_x, linear/fragments/scale_of_block, linear/fragments/f16_token, linear/fragments/held_blocks, shared/halves, shared/weights/half_pairs, blocks = shared/weights/blocks_*, shared/weights/order
+// needs: linear/fragments/norm, linear/fragments/pair_tile, linear/fragments/pair_shares, linear/fragments/halved_x, linear/fragments/scale_of_block, linear/fragments/f16_token, linear/fragments/held_blocks, shared/halves, shared/weights/half_pairs, blocks = shared/weights/blocks_*, shared/weights/order, @Invocation
 
 const HALF_OCTETS = 4u / HALVES;
 
@@ -78,14 +78,14 @@ fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
 }
 
 // Computes an invocation's share of the products with a pair of rows.
-fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
-  let member = own_member(lane);
+fn share_of(rows: vec2u, own: Invocation, writes: bool) -> Share {
+  let member = own_member(own.lane);
   let blocks = params.shape.octets / 4u;
   var share = Share();
   var next = fetch(rows, member);
-  prepare_token(lane, writes);
+  prepare_token(own, writes);
   for (var tile = 0u; tile < blocks; tile += TILE) {
-    share.squares += lay_out(tile, lane);
+    share.squares += lay_out(tile, own.lane);
     let count = min(TILE, blocks - tile);
     for (var place = member; place < count; place += UNROLL * PAIR_LANES) {
       var now = next;

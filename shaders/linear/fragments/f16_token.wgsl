@@ -1,6 +1,6 @@
 // One token in scaled halves in workgroup memory, for gemv_f16.wgsl: the part that does not depend on the kind
 // of weights.
-// needs: linear/fragments/pair_shares
+// needs: linear/fragments/pair_tile
 
 const MAX_TILE = 112u;  // as many blocks fit the memory of every workgroup
 const MAX_OCTETS = 8u;

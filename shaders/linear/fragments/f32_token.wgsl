@@ -1,5 +1,5 @@
 // One token in floats in workgroup memory, for gemv_f32.wgsl, in the order of its columns.
-// needs: linear/fragments/norm, linear/fragments/pair_shares
+// needs: linear/fragments/norm, linear/fragments/pair_tile
 
 const MAX_TILE = 80u;  // as many blocks fit the memory of every workgroup
 

@@ -1,5 +1,5 @@
 // Blocks of a pair of rows as kernels of one token hold them in registers: loaded one step ahead.
-// needs: linear/fragments/pair_shares, blocks = shared/weights/blocks_*
+// needs: linear/fragments/pair_tile, blocks = shared/weights/blocks_*
 
 const MAX_UNROLL = 2u;
 

@@ -1,6 +1,6 @@
 // One token as three int8 planes in workgroup memory, for gemv_int8.wgsl: the part that does not depend on
 // the kind of weights.
-// needs: linear/fragments/pair_shares, linear/fragments/int8_planes
+// needs: linear/fragments/pair_tile, linear/fragments/int8_planes
 
 const MAX_TILE = 96u;  // as many blocks fit the memory of every workgroup
 const MAX_OCTETS = 8u;

@@ -1,16 +1,7 @@
 // An invocation's shares of products with pairs of rows, for kernels of one token that take weights in blocks
 // of 32 columns (gemv_int8.wgsl, gemv_f32.wgsl): which pair it has, and the reduction of all shares in the
 // end.
-// needs: linear/fragments/norm, token = linear/fragments/token_*, epilogue = linear/fragments/epilogue_*
-
-override WORKGROUP: u32 = 256u;
-const ADJACENT = 8u;
-override GROUP_PAIRS: u32 = 16u;
-override UNROLL: u32 = 1u;  // blocks that an invocation loads at once, while it multiplies the ones before
-override TILE: u32 = 64u;  // blocks of x at once: a multiple of UNROLL * PAIR_LANES, at least WORKGROUP / 4
-override PAIR_LANES: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair of rows
-override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // octets of a tile that an invocation lays out
-const ADDERS = 16u;  // invocations that reduce the squares
+// needs: linear/fragments/norm, linear/fragments/pair_tile, lanes = linear/fragments/pair_lanes_*, token = linear/fragments/token_*, epilogue = linear/fragments/epilogue_*
 
 // An invocation's share of a pair's sums, and of the squares that the norm divides by.
 struct Share {
@@ -18,39 +9,17 @@ struct Share {
   squares: f32,
 }
 
-var<workgroup> partials: array<vec2f, WORKGROUP>;
-var<workgroup> octet_facts: array<vec2f, 4u * TILE>;  // of the octets of a tile; later squares
-
-// First step of a reduction: a few invocations each add up a share of the squares.
-fn add_up_squares(lane: u32) {
-  if (lane >= ADDERS) {
-    return;
-  }
-  var squares = 0.0;
-  for (var at = lane; at < WORKGROUP; at += ADDERS) {
-    squares += octet_facts[at].x;
-  }
-  octet_facts[lane].x = squares;
-}
-
-fn added_squares() -> f32 {
-  var squares = 0.0;
-  for (var at = 0u; at < ADDERS; at++) {
-    squares += octet_facts[at].x;
-  }
-  return squares;
-}
+// Facts of the octets of a tile, later squares. It stands behind all overrides: wgpu ends itself where an override
+// follows such a size.
+var<workgroup> octet_facts: array<vec2f, 4u * TILE>;
 
 // Runs before the first column of x is read; `writes`: this workgroup stores x where it is a sum.
-fn prepare_token(lane: u32, writes: bool) {
+fn prepare_token(own: Invocation, writes: bool) {
   if (!SUMMED) {
     return;
   }
-  octet_facts[lane].x = token_squares(lane, WORKGROUP);
-  workgroupBarrier();
-  add_up_squares(lane);
-  workgroupBarrier();
-  begin_token(added_squares(), writes);
+  put_down_squares(own, token_squares(own.lane, WORKGROUP));
+  begin_token(added_squares(own), writes);
   workgroupBarrier();
 }
 
@@ -64,22 +33,15 @@ fn own_member(lane: u32) -> u32 {
   return lane % ADJACENT + lane / (ADJACENT * GROUP_PAIRS) * ADJACENT;
 }
 
-fn store_shares(first_pair: u32, lane: u32, share: Share) {
-  partials[lane] = share.sums;
-  octet_facts[lane].x = share.squares;
-  workgroupBarrier();
+fn store_shares(first_pair: u32, own: Invocation, share: Share) {
+  put_down_sums(own, share.sums);
   if (NORMED) {
-    add_up_squares(lane);
+    put_down_squares(own, share.squares);
+  } else {
+    workgroupBarrier();
   }
-  workgroupBarrier();
-  if (lane >= GROUP_PAIRS || first_pair + lane >= params.pairs) {
+  if (own.lane >= GROUP_PAIRS || first_pair + own.lane >= params.pairs) {
     return;
   }
-  var sums = vec2f();
-  for (var slice = 0u; slice < PAIR_LANES / ADJACENT; slice++) {
-    for (var at = 0u; at < ADJACENT; at++) {
-      sums += partials[(slice * GROUP_PAIRS + lane) * ADJACENT + at];
-    }
-  }
-  store_pair(0u, first_pair + lane, norm_scale(added_squares()) * sums);
+  store_pair(0u, first_pair + own.lane, norm_scale(added_squares(own)) * added_sums(own.lane));
 }
