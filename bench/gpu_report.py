@@ -198,7 +198,7 @@ def kernels_of(kernels: Json) -> str:
         for each in kernels["measured"]
     ]
     if figures:
-        said += f"; a layer takes µs for 1 / 128 tokens by {', '.join(figures)}"
+        said += f"; a layer takes µs for 1 / 256 tokens by {', '.join(figures)}"
     return said
 
 

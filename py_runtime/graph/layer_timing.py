@@ -4,6 +4,7 @@ The layer has the sizes of the model that is loaded, within limits: attention, a
 its norm, over weights that are all zero.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -41,9 +42,11 @@ from py_runtime.program.weight_kinds import (
 )
 from py_runtime.program.writer import ProgramWriter, Ref
 
-MAX_WEIGHTS = 1 << 23  # of a matrix: of a larger one, rows are left out
+MAX_BYTES = 1 << 24  # of a matrix: of a larger one, rows are left out
 UNIT = 256  # rows are a multiple of it, as down's columns are of every kind of weights
-TOKENS, POSITIONS = 128, 512  # of a prompt, and in the caches
+# Of a prompt, and in the caches. With 128 tokens and 8 million weights a large GPU is not busy: on
+# an H200 without byte products floats took as long as bytes there, but less in the model.
+TOKENS, POSITIONS = 256, 512
 HEADS = (8, 8, 64)  # where the model has no attention
 ROUNDS = {1: 16, TOKENS: 1}  # in a command buffer, by the number of tokens
 SAMPLE_SECONDS = 0.008
@@ -91,7 +94,8 @@ def shape_of(program: Program) -> LayerShape | None:
     often = max(calls.values()) > 1
     repeated = {of: size for of, size in weights.items() if calls[of] > 1 or not often}
     kind, group_size, columns, rows = max(repeated, key=lambda of: repeated[of])
-    rows = round_up(min(rows, max(MAX_WEIGHTS // columns, 1)), UNIT)
+    most = MAX_BYTES // max(row_bytes(kind, columns), 1)
+    rows = round_up(min(rows, max(most, 1)), UNIT)
     return LayerShape(kind, group_size, columns, rows, *_heads_of(program))
 
 
@@ -165,6 +169,16 @@ def _weights(
     return shape.kind, weights, scales or None, shape.group_size, None
 
 
+def row_bytes(kind: str, columns: int) -> int:
+    """Return the bytes of a row of a weight, without its scales."""
+    if kind == Q4GSW:
+        return q4gsw_row_bytes(columns)
+    if kind not in BLOCK_KINDS:
+        return columns * F32.host.itemsize
+    stored = BLOCK_KINDS[kind]
+    return math.prod(stored.weight_dims(1, columns)) * stored.dtype.host.itemsize
+
+
 def _zeros(shape: LayerShape, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a weight and its scales as its kind stores them."""
     if shape.kind == Q4GSW:
@@ -173,11 +187,11 @@ def _zeros(shape: LayerShape, rows: int, columns: int) -> tuple[np.ndarray, np.n
         return weight, pack_linear_scales(np.zeros((rows, groups), np.float32))
     if shape.kind not in BLOCK_KINDS:
         return np.zeros((rows, columns), np.float32), None
-    kind = BLOCK_KINDS[shape.kind]
-    weight = np.zeros(kind.weight_dims(rows, columns), kind.dtype.host)
-    if not kind.has_scales:
+    stored = BLOCK_KINDS[shape.kind]
+    weight = np.zeros(stored.weight_dims(rows, columns), stored.dtype.host)
+    if not stored.has_scales:
         return weight, None
-    return weight, np.zeros(kind.scale_dims(rows, columns), kind.scale_dtype.host)
+    return weight, np.zeros(stored.scale_dims(rows, columns), stored.scale_dtype.host)
 
 
 async def time_layers(

@@ -376,7 +376,7 @@ def test_the_gpus_report_says_which_kernels_ran() -> None:
         "kernels": {"name": "memory", "chosen": "measured", **by_floats}
     }
     assert (
-        "kernels memory (measured), one token by f32, many by bytes; a layer takes µs for 1 / 128 "
+        "kernels memory (measured), one token by f32, many by bytes; a layer takes µs for 1 / 256 "
         "tokens by floats 61.0 / 183." in gpu_report.as_text(results)
     )
 

@@ -28,9 +28,10 @@ from py_runtime.graph import tuning
 from py_runtime.graph.builder import Builder
 from py_runtime.graph.layer_timing import (
     HEADS,
-    MAX_WEIGHTS,
+    MAX_BYTES,
     LayerShape,
     LayerTimes,
+    row_bytes,
     shape_of,
     write_layer,
 )
@@ -319,7 +320,7 @@ def test_a_program_that_is_faulty_has_no_shape(args: tuple[int, ...]) -> None:
 def test_a_large_matrix_is_not_copied_whole() -> None:
     shape = shape_of(program_of("q8_0", rows=1 << 16, columns=1 << 10))
     assert shape is not None
-    assert shape.rows * shape.columns == MAX_WEIGHTS
+    assert shape.rows * row_bytes("q8_0", shape.columns) == MAX_BYTES
 
 
 @pytest.mark.parametrize("kind", [Q4GSW, "f32", *BLOCK_KINDS])

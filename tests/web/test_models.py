@@ -149,7 +149,7 @@ def test_this_machine_shows_the_kernels_and_what_chose_them(user: User, panel: L
             "Kernels: memory · measured just now",
             "one token by floats · several tokens by bytes, in 15 bits",
             context,
-            "A layer by floats: 61.5 µs for one token, 1,826 µs for 128.",
+            "A layer by floats: 61.5 µs for one token, 1,826 µs for 256.",
         ]
     )
 

@@ -874,7 +874,7 @@ export const texts = {
   "several tokens by bytes, in 15 bits": "mehrere Tokens mit Bytes, in 15 Bits",
   "several tokens by floats": "mehrere Tokens mit Gleitkommazahlen",
   "several tokens by matrix units, in halves": "mehrere Tokens mit Matrixeinheiten, in halber Genauigkeit",
-  "A layer by {0}: {1} µs for one token, {2} µs for 128.": "Eine Schicht mit {0}: {1} µs für ein Token, {2} µs für 128.",
+  "A layer by {0}: {1} µs for one token, {2} µs for 256.": "Eine Schicht mit {0}: {1} µs für ein Token, {2} µs für 256.",
   "Start-up": "Start",
   "Looking for a graphics processor": "Ein Grafikprozessor wird gesucht",
   "Starting Python and numpy": "Python und numpy werden gestartet",

@@ -285,7 +285,7 @@ function showKernels() {
     line(t`Kernels: ${kernels.name}`, whyOf(kernels.chosen)),
     arithmeticOf(kernels),
     kv && line(t`Memory of the context: ${Number(kv.type.slice(1))} bits`, whyOf(kv.chosen)),
-    ...kernels.measured.map(({ kernels: name, one_token_us: one, many_tokens_us: many }) => t`A layer by ${name}: ${decimal(one)} µs for one token, ${decimal(many)} µs for 128.`),
+    ...kernels.measured.map(({ kernels: name, one_token_us: one, many_tokens_us: many }) => t`A layer by ${name}: ${decimal(one)} µs for one token, ${decimal(many)} µs for 256.`),
   ].filter(Boolean).map((text) => Object.assign(document.createElement("li"), { textContent: text })));
 }
 
