@@ -82,9 +82,10 @@ def chosen(native: NativeRunner, lanes: int, is_fallback: bool = False) -> Kerne
         (SMALL, False, 1.0, 2.0, True),  # a small graphics processor
         (SMALL, False, 2.0, 1.0, False),  # software that does not say so
         (LARGE, False, 1.0, 2.0, True),
-        (LARGE, False, 2.0, 1.0, False),
+        (LARGE, False, 2.0, 1.0, True),  # a graphics processor that was idle
+        (LARGE, False, 4.0, 1.0, False),
         (LARGE, True, 1.0, 2.0, True),  # software with large subgroups
-        (LARGE, True, 2.0, 1.0, False),
+        (LARGE, True, 4.0, 1.0, False),
         (LARGE, False, 1.1, 1.0, True),  # as good as equal: the features' choice
         (SMALL, False, 1.0, 1.1, False),
         (LARGE, False, 0.0, 0.0, True),  # a clock too coarse to tell
@@ -141,7 +142,7 @@ def test_a_compiler_without_end_is_not_waited_for(
     assert (choice.why, choice.target.wide) == (FEATURES, True)
 
 
-@pytest.mark.parametrize(("wide", "portable"), [(1.0, 2.0), (2.0, 1.0)])
+@pytest.mark.parametrize(("wide", "portable"), [(1.0, 2.0), (4.0, 1.0)])
 def test_without_subgroups_memory_and_portable_kernels_compete(
     wide: float, portable: float, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
