@@ -8,8 +8,8 @@ from tests.export.families_table import family_in, outcomes, short_table, table,
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.export.test_families" name="test_from_a_folder[gemma 4]"/>
-<testcase classname="tests.export.test_families" name="test_from_a_gguf[native-gemma 4]"/>
-<testcase classname="tests.export.test_families" name="test_from_a_gguf[page-gemma 4]">
+<testcase classname="tests.export.test_families" name="test_from_a_gguf_natively[gemma 4]"/>
+<testcase classname="tests.export.test_families" name="test_from_a_gguf_in_the_page[gemma 4]">
   <failure message="other logits"/></testcase>
 <testcase classname="tests.export.test_families" name="test_from_a_folder[lfm2-moe]"/>
 <testcase classname="tests.export.test_families" name="test_from_a_gguf_natively[lfm2-moe]">
