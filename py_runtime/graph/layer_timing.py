@@ -4,7 +4,6 @@ The layer has the sizes of the model that is loaded, within limits: attention, a
 its norm, over weights that are all zero.
 """
 
-import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -16,7 +15,7 @@ import numpy as np
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GpuDeviceLostError, InpageError
-from py_runtime.base.shapes import round_up
+from py_runtime.base.shapes import numel, round_up
 from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.graph import Graph
@@ -176,7 +175,7 @@ def row_bytes(kind: str, columns: int) -> int:
     if kind not in BLOCK_KINDS:
         return columns * F32.host.itemsize
     stored = BLOCK_KINDS[kind]
-    return math.prod(stored.weight_dims(1, columns)) * stored.dtype.host.itemsize
+    return numel(stored.weight_dims(1, columns)) * stored.dtype.host.itemsize
 
 
 def _zeros(shape: LayerShape, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray | None]:
