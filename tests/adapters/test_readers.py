@@ -16,6 +16,8 @@ from tests.adapters.written import gguf_adapter, peft_config, peft_tensors, rand
 from tests.gguf.small import small_file
 from tests.runners import wait
 
+pytestmark = pytest.mark.torch
+
 Q, V = "layers.0.self_attn.q_proj", "layers.0.self_attn.v_proj"
 LINEARS = {Q: (32, 16), V: (16, 16), "layers.0.mlp.gate_proj": (24, 16)}
 LINEARS |= {"layers.0.mlp.up_proj": (24, 16), "layers.0.self_attn.k_proj": (16, 16)}

@@ -21,6 +21,8 @@ from py_runtime.model.requirements import CPU_MARGIN
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.runners import CpuRunner, NativeRunner, Runner
 
+pytestmark = pytest.mark.torch
+
 CASES = "tests.generation.draft_cases"
 PROMPT = [3 + (7 * place + place * place) % 200 for place in range(60)]
 GREEDY = {"temperature": 0, "max_tokens": 60, "ignore_eos": True}

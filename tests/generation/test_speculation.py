@@ -21,6 +21,8 @@ from tests.generation.conftest import Toy
 from tests.runners import CpuRunner
 from tools.files import ROOT
 
+pytestmark = pytest.mark.torch
+
 CASES = "tests.generation.speculation_cases"
 OTHER = [3 + (7 * place + place * place) % 200 for place in range(60)]
 REPEATING = [*OTHER[:20], *OTHER[:20], *OTHER[:20]]

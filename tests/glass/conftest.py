@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.export.checkpoints import save_checkpoint
-
 Exported = Callable[[str], tuple[Any, str]]
 
 
@@ -14,6 +12,7 @@ Exported = Callable[[str], tuple[Any, str]]
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """Return a function that exports a family: (torch's model, the folder)."""
     from export.command import main
+    from tests.export.checkpoints import save_checkpoint
 
     made: dict[str, tuple[Any, str]] = {}
 

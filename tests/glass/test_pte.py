@@ -10,6 +10,8 @@ from tests.glass.test_runs import check_sums, difference
 from tests.pte.counting import write_tokenizer
 from tests.runners import CpuRunner
 
+pytestmark = pytest.mark.torch
+
 FILES = Path(__file__).parent.parent / "pte" / "files"
 TOKENS = [5, 17, 60, 3, 44, 9, 80]
 BLOCK = 20  # hooks of a layer that has all of them

@@ -19,6 +19,8 @@ from tests.ops.test_int8_products import COLUMNS, multiply_each, of_many_sizes, 
 from tests.ops.wide_cases import WIDE, multiplies_blocks
 from tests.runners import NativeRunner, PageRunner, Runner
 
+pytestmark = pytest.mark.torch
+
 LINES = (16, 2, 3, 4, 5, 8, 1, 16)
 IN_BLOCKS = [name for name in TYPES if BLOCK_KINDS[name.lower()].has_scales]
 IN_THE_PAGE = ("Q4_K", "Q6_K")

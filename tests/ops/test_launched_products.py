@@ -4,6 +4,8 @@ import pytest
 
 from tests.ops.launched_products import PAGE, with_tables
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.mark.thorough  # plans dozens of programs for all kinds of devices
 def test_the_page_has_the_combinations_that_are_launched() -> None:

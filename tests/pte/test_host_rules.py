@@ -15,6 +15,8 @@ from py_runtime.pte.kernels import LiveArgument
 from py_runtime.pte.methods import CopyStep, DelegateStep, KernelStep, Method
 from py_runtime.pte.module import _as_input
 
+pytestmark = pytest.mark.torch
+
 F32, F64, I32, I64, BOOL = (np.dtype(n) for n in ("float32", "float64", "int32", "int64", "bool"))
 INDEX = BY_PLACES["aten::index.Tensor_out"]
 
