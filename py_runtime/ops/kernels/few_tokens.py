@@ -8,13 +8,8 @@ from py_runtime.gpu.kernel_target import BYTES, KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.ops.kernels.epilogues import Epilogue
-from py_runtime.ops.kernels.gemm import NormalisedTokens, PreparedTokens
-from py_runtime.ops.kernels.int8_products import (
-    SplitTokens,
-    goes_by_blocks,
-    has_paired_columns,
-    shares_of_few,
-)
+from py_runtime.ops.kernels.gemm import PreparedTokens, prepare_for
+from py_runtime.ops.kernels.int8_products import goes_by_blocks, shares_of_few
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.kernels.token_inputs import Norm
 from py_runtime.ops.kernels.workgroups import is_roomy
@@ -68,7 +63,8 @@ class FewTokens:
         self.shared = {**matrix.fields, "eps": self.eps}
         by_planes = goes_by_planes(matrix, op.builder.target)
         self.tile = BY_PLANES if by_planes else IN_FLOATS[is_roomy(op.builder.limits)]
-        self.prepare = prepare_few_tokens(op, x, max_tokens, matrix, norm, known)
+        arithmetic, shares = (BYTES, shares_of_few(matrix.columns)) if by_planes else (None, 1)
+        self.prepare = prepare_for(op, x, max_tokens, matrix, norm, known, arithmetic, shares)
         self.gemv = op.launch(
             self.tile.kernel,
             plugs={**epilogue.plugs, "blocks": matrix.kind},
@@ -91,27 +87,6 @@ def goes_by_planes(matrix: Matrix, target: KernelTarget) -> bool:
     """Return whether a few tokens are split into int8 planes, which takes a kernel of its own."""
     is_large = matrix.rows >= MIN_ROWS and matrix.rows * matrix.columns >= MIN_WEIGHTS
     return target.one_token == BYTES and is_large
-
-
-def prepare_few_tokens(
-    op: Op,
-    x: Bindable,
-    max_tokens: int,
-    matrix: Matrix,
-    norm: Norm | None,
-    known: dict[str, PreparedTokens],
-) -> PreparedTokens:
-    """Return a few tokens of x as a matrix needs them; those that need the same form share it."""
-    weight = norm.weight if norm is not None else None
-    if not goes_by_planes(matrix, op.builder.target):
-        if "" not in known:
-            known[""] = NormalisedTokens(op, x, max_tokens, matrix, weight)
-        return known[""]
-    key = f"paired {has_paired_columns(matrix)}"
-    if key not in known:
-        shares = shares_of_few(matrix.columns)
-        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, BYTES, shares)
-    return known[key]
 
 
 def takes_few(matrix: Matrix, max_tokens: int, target: KernelTarget) -> bool:

@@ -111,17 +111,32 @@ def prepare_tokens(
     known: dict[str, PreparedTokens],
 ) -> PreparedTokens:
     """Return tokens of x in the form a matrix needs; matrices that need the same form share it."""
-    weight = norm.weight if norm is not None else None
     if takes_matrices(matrix, op.builder.target):
         if "halves" not in known:
+            weight = norm.weight if norm is not None else None
             known["halves"] = HalvedTokens(op, x, max_tokens, matrix, weight)
         return known["halves"]
     arithmetic = split_for(matrix, op.builder.target)
+    return prepare_for(op, x, max_tokens, matrix, norm, known, arithmetic)
+
+
+def prepare_for(
+    op: Op,
+    x: Bindable,
+    max_tokens: int,
+    matrix: Matrix,
+    norm: Norm | None,
+    known: dict[str, PreparedTokens],
+    arithmetic: str | None,  # that x is split into blocks for; None: it is not
+    shares: int = 1,
+) -> PreparedTokens:
+    """Return tokens of x in the form that a matrix needs for an arithmetic."""
+    weight = norm.weight if norm is not None else None
+    key = "" if arithmetic is None else f"paired {has_paired_columns(matrix)}"
+    if key in known:
+        return known[key]
     if arithmetic is None:
-        if "" not in known:
-            known[""] = NormalisedTokens(op, x, max_tokens, matrix, weight)
-        return known[""]
-    key = f"paired {has_paired_columns(matrix)}"
-    if key not in known:
-        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, arithmetic)
+        known[key] = NormalisedTokens(op, x, max_tokens, matrix, weight)
+    else:
+        known[key] = SplitTokens(op, x, max_tokens, matrix, weight, arithmetic, shares)
     return known[key]
